@@ -1,0 +1,186 @@
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{BlobHash, Call, CallHash, ItemId, RuleTarget, RunId, TaskName};
+
+/// One request for a person, pending until it is resolved once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Item {
+    pub id: ItemId,
+    /// Grows in the order of creation; the cursor of lists.
+    pub order: i64,
+    pub task: Option<TaskName>,
+    pub run: Option<RunId>,
+    pub title: String,
+    pub kind: ItemKind,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    /// When the next reminder is due.
+    pub remind_at: Option<Timestamp>,
+    pub reminded: u32,
+    pub state: ItemState,
+    /// How many schedule slots it has held back so far.
+    pub holds_back: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ItemKind {
+    /// May this call run?
+    Approval {
+        call: Call,
+        hash: CallHash,
+        category: Category,
+        /// Why policy asks, with the rule that decided.
+        reason: String,
+        binding: Binding,
+        /// The exact rule that "for this task" would store; none where no rule may cover it.
+        rule_offer: Option<RuleTarget>,
+        /// For a write: the difference that it would make, as shown.
+        diff: Option<String>,
+    },
+    Question {
+        text: String,
+        options: Vec<String>,
+    },
+    /// Tells; any answer acknowledges it.
+    Notification {
+        text: String,
+    },
+}
+
+/// Why an approval is asked for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Category {
+    WriteLocal,
+    Exec,
+    External,
+    /// A read that needs consent: a secret, or a path outside the roots.
+    Read,
+    /// owd died while it ran; nobody knows whether it took effect. Approving runs it again.
+    UnknownOutcome,
+    /// owd stopped it in the middle. Approving runs it again.
+    Stopped,
+}
+
+/// What an approval is bound to; checked again right before execution.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Binding {
+    pub working_directory: Option<PathBuf>,
+    /// The program, resolved, and every argument that is a regular file.
+    pub files: Vec<BoundFile>,
+    /// The content on which a shown diff stands; none: the file did not exist.
+    pub base: Option<(PathBuf, Option<BlobHash>)>,
+    /// What is not bound, in words (files that these read in turn).
+    pub unbound: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BoundFile {
+    pub path: PathBuf,
+    pub device: u64,
+    pub inode: u64,
+    pub hash: BlobHash,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum ItemState {
+    Pending,
+    Resolved(Resolution),
+    Expired {
+        at: Timestamp,
+    },
+    /// Its question is moot: the run was cancelled, superseded, or asked again.
+    Withdrawn {
+        at: Timestamp,
+        why: String,
+    },
+}
+
+impl ItemState {
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Resolved(resolution) => resolution.answer.word(),
+            Self::Expired { .. } => "expired",
+            Self::Withdrawn { .. } => "withdrawn",
+        }
+    }
+}
+
+/// How, by whom, from where and when an item was resolved.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Resolution {
+    pub answer: Answer,
+    pub by: AnswerBy,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AnswerBy {
+    pub person: Person,
+    pub surface: Surface,
+}
+
+/// A person's name as the configuration knows it.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub struct Person(pub String);
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surface {
+    /// The Unix socket: the peer's uid is the proof.
+    Socket,
+    /// TCP with the key.
+    Web,
+    Mail,
+    Slack,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "answer")]
+pub enum Answer {
+    /// Allow this one call.
+    Once,
+    /// Allow, and store the item's rule offer for its task.
+    ForTask,
+    Deny {
+        reason: Option<String>,
+    },
+    Edited {
+        args: serde_json::Value,
+    },
+    /// The answer to a question.
+    Text {
+        text: String,
+    },
+    /// Seen, for a notification.
+    Acknowledge,
+}
+
+impl Answer {
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Once | Self::ForTask | Self::Edited { .. } => "approved",
+            Self::Deny { .. } => "denied",
+            Self::Text { .. } => "answered",
+            Self::Acknowledge => "acknowledged",
+        }
+    }
+
+    #[must_use]
+    pub const fn allows(&self) -> bool {
+        matches!(self, Self::Once | Self::ForTask | Self::Edited { .. })
+    }
+}

@@ -1,0 +1,33 @@
+//! The nouns of owd and the identifiers that name them.
+//!
+//! Every other crate speaks in these types. They have checked constructors, so a value that exists is
+//! right; there is no I/O, no clock and no policy here. The present always enters as an argument.
+
+mod call;
+mod event;
+mod id;
+mod item;
+mod journal;
+mod name;
+mod rule;
+mod run;
+mod slot;
+mod span;
+mod task;
+
+pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, Risk};
+pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
+pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
+pub use item::{
+    Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Resolution, Surface,
+};
+pub use journal::{Answered, Fact, Intent, Reconciled, RecordedFact};
+pub use name::{NameError, TaskName, ToolName, ZoneName};
+pub use rule::{Rule, RuleScope, RuleTarget};
+pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};
+pub use slot::{Disposition, SlotKey, SlotRecord};
+pub use span::{Span, SpanError};
+pub use task::{
+    AfterEnd, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, PauseReason, Retry, Step, TaskId, TaskSource,
+    TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
+};

@@ -1,0 +1,211 @@
+//! What owd knows for good: tasks, slots, runs, journals, items, rules, events.
+//!
+//! [`Store`] is a trait of coarse methods, each one transaction named for a fact: when a method has
+//! returned, its fact survives `kill -9` and power loss. It decides nothing itself; where a decision
+//! needs what it reads (a due slot), it calls the pure core in the same transaction. It reads no clock.
+
+mod error;
+mod rows;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_model::{
+    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, Outcome, PauseReason, RecordedFact, Rule, RuleId, Run,
+    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+};
+use tokio::sync::watch;
+
+pub use error::{ResolveError, StoreError, TaskError};
+pub use rows::{
+    Accepted, BackupReport, Claim, Claimed, Damage, ItemFilter, NewItem, Page, PageRequest, ParkRequest, Resolved,
+    Retention, RunFilter, SaveChange, Saved, Start, StoreStats, StreamEvent, TakenRun, TaskFilter, TaskRow, Tended,
+    WakeTimes,
+};
+
+/// The durable facts of one owd. Implementations pass one conformance suite.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    // --- start and clock ---
+
+    /// Opens a life of owd: what was running becomes interrupted and is queued to go on, each task with a
+    /// startup trigger gets its event (key `startup:<life>`).
+    async fn begin_life(&self, life: &str, now: Timestamp) -> Result<Start, StoreError>;
+
+    /// The wall clock was set back to `now`: records later than it that did not fire are voided with a note,
+    /// marks return to `now`, what fired stays fired. Also asked for when the zone database changed.
+    async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError>;
+
+    // --- tasks ---
+
+    /// Saves a task. An overdue one is first accounted for by its old definition. Saving an equal
+    /// definition changes nothing. A file's task that was paused as `FileGone` becomes active again.
+    async fn save_task(
+        &self,
+        spec: &TaskSpec,
+        source: TaskSource,
+        text: &str,
+        expect_revision: Option<u32>,
+        now: Timestamp,
+    ) -> Result<Saved, TaskError>;
+
+    /// Deletes a task: open runs are cancelled, open items withdrawn, records stay.
+    /// Returns the runs that were running, for the engine to stop.
+    async fn delete_task(&self, name: &TaskName, now: Timestamp) -> Result<Vec<RunId>, TaskError>;
+
+    async fn pause_task(&self, name: &TaskName, reason: PauseReason, now: Timestamp) -> Result<(), TaskError>;
+    /// Slots of the pause are recorded as one skipped range.
+    async fn resume_task(&self, name: &TaskName, now: Timestamp) -> Result<(), TaskError>;
+
+    /// The kill switch: nothing starts until `resume_all`; items stay.
+    async fn pause_all(&self, by: &str, now: Timestamp) -> Result<(), StoreError>;
+    async fn resume_all(&self, now: Timestamp) -> Result<(), StoreError>;
+
+    async fn task(&self, name: &TaskName) -> Result<Option<TaskRow>, StoreError>;
+    /// The definition that a run keeps: that of `revision`.
+    async fn revision(&self, task: TaskId, revision: u32) -> Result<Option<TaskSpec>, StoreError>;
+    /// Live tasks in the order of their names.
+    async fn tasks(&self, filter: &TaskFilter, page: &PageRequest) -> Result<Page<TaskRow>, StoreError>;
+
+    // --- slots and runs ---
+
+    /// Claims what is due: slots, waiting events, retries' times. One transaction: slot records, new runs,
+    /// cancelled ones, the next instant. At most `claim.limit` tasks; `more` says that some are left.
+    async fn claim_due(&self, claim: &Claim) -> Result<Claimed, StoreError>;
+
+    /// Accepts events durably; the same key twice for a task is one event. In the order given.
+    async fn accept_events(&self, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError>;
+
+    /// Creates a run by hand; keeps the task's next slot, respects its overlap rule.
+    async fn run_now(
+        &self,
+        name: &TaskName,
+        by: &str,
+        payload: Option<serde_json::Value>,
+        now: Timestamp,
+    ) -> Result<RunId, TaskError>;
+
+    /// Creates a run like an ended one, at the task's present revision and with the same events.
+    async fn retry_run(&self, run: RunId, by: &str, now: Timestamp) -> Result<RunId, TaskError>;
+
+    /// Hands out queued runs that may start at `now` and marks them running: answered ones first, then by age;
+    /// at most `answered` of the former and `fresh` of the latter. Respects concurrency groups and the kill switch.
+    /// A run whose start deadline has passed ends as missed instead. `network`: runs that need it may start.
+    async fn take_runs(
+        &self,
+        answered: usize,
+        fresh: usize,
+        network: bool,
+        now: Timestamp,
+    ) -> Result<Vec<TakenRun>, StoreError>;
+
+    /// Appends facts to a session's journal. `next` is the sequence number that the first must get; a
+    /// different one is refused as [`StoreError::Fenced`] and nothing is written. `used`: a rule to count as used.
+    async fn append(
+        &self,
+        session: SessionId,
+        next: u32,
+        facts: &[Fact],
+        used: Option<RuleId>,
+        now: Timestamp,
+    ) -> Result<u32, StoreError>;
+
+    /// Parks a run on new items: items, facts and state in one transaction. An item equal to a pending one of
+    /// the same run (same kind and hash) is that one. Fenced like `append`.
+    async fn park(&self, request: &ParkRequest, now: Timestamp) -> Result<Vec<ItemId>, StoreError>;
+
+    /// Ends a run: last fact, outcome, failure count and auto-pause, `after` events of other tasks, the retry
+    /// run if `retry_at` is given, and a notification item when it did not succeed. Open items are withdrawn.
+    async fn end_run(
+        &self,
+        run: RunId,
+        next: u32,
+        outcome: &Outcome,
+        ran_for_ms: u64,
+        retry_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// A running run stands still and is to go on: at once (`queued`), or after the next start or resume.
+    async fn interrupt_run(
+        &self,
+        run: RunId,
+        next: u32,
+        facts: &[Fact],
+        ran_for_ms: u64,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Cancels a run that is not running; for a running one returns true and the engine must stop it, then end it.
+    async fn cancel_run(&self, run: RunId, why: &str, now: Timestamp) -> Result<bool, TaskError>;
+
+    async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError>;
+    /// Newest first.
+    async fn runs(&self, filter: &RunFilter, page: &PageRequest) -> Result<Page<Run>, StoreError>;
+    /// The ids of all runs that begin with this text, at most `limit`.
+    async fn runs_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError>;
+    async fn journal(&self, session: SessionId) -> Result<Vec<RecordedFact>, StoreError>;
+    /// The payloads of a run's events, oldest first.
+    async fn run_events(&self, run: RunId) -> Result<Vec<NewEvent>, StoreError>;
+
+    /// The slot records of a task that touch `[from, until]`, oldest first, at most `limit`.
+    async fn slots(
+        &self,
+        task: TaskId,
+        from: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<SlotRecord>, StoreError>;
+
+    // --- Inbox ---
+
+    /// Resolves an item once. The answer's fact, the rule of `ForTask` and the queued run are the same transaction.
+    async fn resolve(
+        &self,
+        item: ItemId,
+        answer: &Answer,
+        by: &AnswerBy,
+        now: Timestamp,
+    ) -> Result<Resolved, ResolveError>;
+
+    /// Stores a notification. The same `key` twice is one item.
+    async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError>;
+
+    /// Reminds and expires what is due: an expired item's run is queued with the answer `Expired`.
+    async fn tend_items(&self, now: Timestamp) -> Result<Tended, StoreError>;
+
+    async fn withdraw_item(&self, item: ItemId, why: &str, now: Timestamp) -> Result<(), StoreError>;
+
+    async fn item(&self, item: ItemId) -> Result<Option<Item>, StoreError>;
+    /// Newest first.
+    async fn items(&self, filter: &ItemFilter, page: &PageRequest) -> Result<Page<Item>, StoreError>;
+    async fn items_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ItemId>, StoreError>;
+
+    // --- rules ---
+
+    async fn add_rule(&self, rule: &Rule) -> Result<(), StoreError>;
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError>;
+    /// Unexpired rules for this task and those for everywhere; all rules if none.
+    async fn rules(&self, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError>;
+
+    // --- events for watchers ---
+
+    /// Events after `after`, oldest first, at most `limit`; `None` if that position has been pruned.
+    async fn stream(&self, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError>;
+    /// The newest event's position; changes wake whoever waits. A hint: the store tells.
+    fn stream_head(&self) -> watch::Receiver<u64>;
+
+    // --- care ---
+
+    /// When to wake for what, at the earliest.
+    async fn wake_times(&self) -> Result<WakeTimes, StoreError>;
+    /// Removes at most one small step of what retention lets go; false when nothing is left to do.
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<bool, StoreError>;
+    /// A backup of the running store with its content-addressed files, into a folder that must not exist.
+    async fn backup(&self, into: &std::path::Path) -> Result<BackupReport, StoreError>;
+    /// Keeps bytes in a content-addressed file, durable before this returns.
+    async fn put_blob(&self, bytes: &[u8]) -> Result<BlobHash, StoreError>;
+    async fn blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, StoreError>;
+    async fn stats(&self) -> Result<StoreStats, StoreError>;
+    /// Records that were set aside because they could not be read.
+    async fn damage(&self) -> Result<Vec<Damage>, StoreError>;
+}

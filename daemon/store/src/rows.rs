@@ -1,0 +1,237 @@
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use ow_model::{
+    Fact, Item, ItemId, ItemKind, RecordedFact, Resolution, Run, RunId, Span, TaskId, TaskName, TaskSource, TaskSpec,
+    TaskState,
+};
+use serde_json::Value;
+
+/// What `begin_life` found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Start {
+    /// Runs that a stop or crash had left in the middle; they are queued again.
+    pub interrupted: u64,
+    /// When the last life is known to have ended: its last commit.
+    pub last_seen: Option<Timestamp>,
+    pub paused_all: bool,
+    /// The store's epoch; grows with each restore.
+    pub epoch: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRow {
+    pub id: TaskId,
+    pub spec: TaskSpec,
+    /// The definition as written: TOML.
+    pub text: String,
+    pub revision: u32,
+    pub source: TaskSource,
+    pub state: TaskState,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// The next scheduled slot, with jitter; none: no schedule trigger, or paused.
+    pub next_due: Option<Timestamp>,
+    pub accounted_until: Timestamp,
+    pub failures_in_row: u32,
+    pub waiting: u32,
+}
+
+/// What `save_task` did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Saved {
+    pub task: TaskId,
+    pub revision: u32,
+    pub change: SaveChange,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SaveChange {
+    Created,
+    Revised,
+    Unchanged,
+}
+
+/// The question of `claim_due`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Claim {
+    pub now: Timestamp,
+    pub awake_since: Timestamp,
+    /// Tasks looked at in one transaction.
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Claimed {
+    pub created: u64,
+    /// Running runs that must be stopped, with the reason; the engine ends them.
+    pub stop: Vec<(RunId, String)>,
+    pub more: bool,
+}
+
+/// Whether an event was new.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Accepted {
+    New,
+    Duplicate,
+}
+
+/// A run handed to a worker, with all that the turn needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenRun {
+    pub run: Run,
+    pub spec: TaskSpec,
+    pub journal: Vec<RecordedFact>,
+}
+
+/// An item to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewItem {
+    pub task: Option<TaskName>,
+    pub run: Option<RunId>,
+    pub title: String,
+    pub kind: ItemKind,
+    pub expires_in: Option<Span>,
+    pub remind_after: Option<Span>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParkRequest {
+    pub run: RunId,
+    /// The sequence number that the first fact must get.
+    pub next: u32,
+    /// Facts to append before the `Parked` ones, which the store writes itself as it knows the ids.
+    pub facts: Vec<Fact>,
+    pub items: Vec<(ow_model::Position, NewItem)>,
+    /// False for an unknown outcome: the run holds back no slots.
+    pub holds: bool,
+    pub ran_for_ms: u64,
+}
+
+/// A resolved item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    pub item: Item,
+    pub resolution: Resolution,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Tended {
+    pub reminded: Vec<ItemId>,
+    pub expired: Vec<ItemId>,
+}
+
+/// Where to begin and how much: `after` is the cursor that the last page gave.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PageRequest {
+    pub after: Option<String>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    /// The cursor of the next page; none: this was the last.
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TaskFilter {
+    pub name_contains: Option<String>,
+    pub with_watch: bool,
+    pub paused: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RunFilter {
+    pub task: Option<TaskName>,
+    /// A word of [`ow_model::RunState::word`].
+    pub state: Option<String>,
+    pub open_only: bool,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ItemFilter {
+    pub pending_only: bool,
+    pub task: Option<TaskName>,
+    pub run: Option<RunId>,
+}
+
+/// The earliest instants at which something is due; none: nothing is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct WakeTimes {
+    pub tasks: Option<Timestamp>,
+    /// A queued run that waits for its time.
+    pub runs: Option<Timestamp>,
+    /// A reminder or an expiry.
+    pub items: Option<Timestamp>,
+    /// Queued runs that could start now.
+    pub ready: bool,
+}
+
+impl WakeTimes {
+    #[must_use]
+    pub fn earliest(&self) -> Option<Timestamp> {
+        [self.tasks, self.runs, self.items].into_iter().flatten().min()
+    }
+}
+
+/// How long what is kept. A task's high-water mark and a resolved item's id, decision, who and when stay for ever.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Retention {
+    pub runs: Span,
+    pub items: Span,
+    pub slots: Span,
+    /// Deduplication keys of events: 90 days.
+    pub event_keys: Span,
+    /// Events for watchers, by number.
+    pub stream: u64,
+    /// Rows removed in one step.
+    pub step: usize,
+}
+
+/// One event for watchers, in the envelope of the control API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamEvent {
+    pub position: u64,
+    pub at: Timestamp,
+    /// `run.queued`, `run.running`, `run.parked`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
+    /// `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
+    /// `slot.missed`, `step.done`, `owd.started`, `owd.paused`, `owd.resumed`.
+    pub kind: String,
+    /// What it is about: `task:<name>`, `run:<id>`, `item:<id>`, `owd`.
+    pub target: String,
+    pub payload: Value,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StoreStats {
+    pub tasks: u64,
+    pub tasks_paused: u64,
+    pub runs_open: u64,
+    pub runs_parked: u64,
+    pub runs_queued: u64,
+    pub runs_running: u64,
+    pub items_pending: u64,
+    pub events_waiting: u64,
+    pub paused_all: Option<String>,
+    pub format: u32,
+    pub epoch: u64,
+    pub bytes: u64,
+}
+
+/// A record that could not be read and was set aside.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Damage {
+    pub table: String,
+    pub key: String,
+    pub why: String,
+    pub found_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BackupReport {
+    pub into: PathBuf,
+    pub bytes: u64,
+    pub blobs: u64,
+}
