@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The wire types of owd's control API: what the server writes and `owctl` reads.
+//!
+//! JSON over HTTP on a Unix socket, and on loopback TCP when configured; server-sent events for streams.
+//! Nothing of ours stands behind these types: they are plain data, and a field is only ever added.
+//! Instants are RFC 3339 in UTC, spans are milliseconds, names are `snake_case`.
+
+mod error;
+mod inbox;
+mod operation;
+mod page;
+mod routes;
+mod rule;
+mod run;
+mod status;
+mod stream;
+mod task;
+
+pub use error::{ErrorBody, ErrorCode, ErrorReply};
+pub use inbox::{AnswerRequest, AnswerView, ApprovalView, BoundFileView, ItemView, QuestionView, ResolutionView};
+pub use operation::{OPERATIONS, Operation, Query};
+pub use page::{Page, PageQuery};
+pub use routes::*;
+pub use rule::{NewRule, RuleTargetView, RuleView};
+pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView};
+pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, StatusView, WarningView};
+pub use stream::{AcceptedEvents, EventEnvelope, NewEventView, NewEvents};
+pub use task::{
+    AllowPreview, AllowRequest, AllowStep, AllowedStep, ForecastEntry, PlanStep, PlanView, RunNowRequest, SaveTask,
+    SavedTask, SlotView, TaskView, WhyView,
+};
+
+/// The version of this protocol. `owctl` and `owd` must agree on it.
+pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,0 +1,104 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An Inbox item.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ItemView {
+    pub id: String,
+    /// `[ow:<id>]`
+    pub token: String,
+    /// `approval`, `question`, `notification`.
+    pub kind: String,
+    pub title: String,
+    pub task: Option<String>,
+    pub run: Option<String>,
+    /// `pending`, `approved`, `denied`, `answered`, `acknowledged`, `expired`, `withdrawn`.
+    pub state: String,
+    pub created_at: String,
+    pub expires_at: Option<String>,
+    pub reminded: u32,
+    /// How many schedule slots it has held back so far.
+    pub holds_back: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionView>,
+    /// A notification's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<ResolutionView>,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ApprovalView {
+    pub tool: String,
+    pub arguments: Value,
+    pub reason: String,
+    /// `write-local`, `exec`, `external`, `read`, `unknown-outcome`, `stopped`.
+    pub category: String,
+    /// `<run>/<position>`.
+    pub call_id: String,
+    pub hash: String,
+    pub working_directory: Option<String>,
+    /// What the answer is bound to.
+    pub bound_files: Vec<BoundFileView>,
+    /// What it is not bound to, in words.
+    pub unbound: Option<String>,
+    pub diff: Option<String>,
+    /// The exact rule that "for this task" would store.
+    pub rule_offer: Option<crate::RuleTargetView>,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct BoundFileView {
+    pub path: String,
+    pub hash: String,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct QuestionView {
+    pub text: String,
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ResolutionView {
+    pub answer: AnswerView,
+    pub by: String,
+    /// `socket`, `web`, `mail`, `slack`; `owd` for an expiry or a withdrawal.
+    pub surface: String,
+    pub at: String,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct AnswerView {
+    /// `approve`, `approve-for-task`, `edit`, `deny`, `answer`, `acknowledge`, `expired`, `withdrawn`.
+    pub kind: String,
+    /// A denial's reason, an answer's text, why it was withdrawn.
+    pub text: Option<String>,
+}
+
+/// `POST /v1/items/{id}/answer`.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(tag = "answer", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AnswerRequest {
+    /// Allow this one call, or acknowledge a notification.
+    Approve,
+    /// Allow, and store the item's rule offer.
+    ApproveForTask,
+    /// Allow with these arguments instead.
+    Edit {
+        arguments: Value,
+    },
+    Deny {
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Answers a question.
+    Answer {
+        text: String,
+    },
+    Acknowledge,
+}

@@ -1,0 +1,29 @@
+//! The paths of the API, in one place for server and client.
+
+pub const STATUS: &str = "/v1/status";
+pub const PAUSE: &str = "/v1/pause";
+pub const RESUME: &str = "/v1/resume";
+pub const RELOAD: &str = "/v1/reload";
+pub const BACKUP: &str = "/v1/backup";
+pub const OPENAPI: &str = "/v1/openapi.json";
+pub const TASKS: &str = "/v1/tasks";
+pub const TASK: &str = "/v1/tasks/{name}";
+pub const TASK_RUN: &str = "/v1/tasks/{name}/run";
+pub const TASK_PLAN: &str = "/v1/tasks/{name}/plan";
+pub const TASK_PAUSE: &str = "/v1/tasks/{name}/pause";
+pub const TASK_RESUME: &str = "/v1/tasks/{name}/resume";
+pub const TASK_ALLOW: &str = "/v1/tasks/{name}/allow";
+pub const TASK_WHY: &str = "/v1/tasks/{name}/why";
+pub const FORECAST: &str = "/v1/forecast";
+pub const EVENTS: &str = "/v1/events";
+pub const RUNS: &str = "/v1/runs";
+pub const RUN: &str = "/v1/runs/{id}";
+pub const RUN_CANCEL: &str = "/v1/runs/{id}/cancel";
+pub const RUN_RETRY: &str = "/v1/runs/{id}/retry";
+pub const RUN_OUTPUT: &str = "/v1/runs/{id}/output/{hash}";
+pub const ITEMS: &str = "/v1/items";
+pub const ITEM: &str = "/v1/items/{id}";
+pub const ITEM_ANSWER: &str = "/v1/items/{id}/answer";
+pub const RULES: &str = "/v1/rules";
+pub const RULE: &str = "/v1/rules/{id}";
+pub const STREAM: &str = "/v1/stream";
