@@ -31,3 +31,10 @@ pub use task::{
 
 /// The version of this protocol. `owctl` and `owd` must agree on it.
 pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The header in which every answer carries [`PROTOCOL_VERSION`]: a client of another version is told so
+/// instead of misreading the answer.
+pub const PROTOCOL_HEADER: &str = "x-owd-protocol";
+
+/// The header in which every answer carries owd's own version, as `0.1.0`.
+pub const VERSION_HEADER: &str = "x-owd-version";
