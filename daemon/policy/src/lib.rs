@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Decides whether a tool call may run: allow, deny or ask, always with the rule that decided.
+//!
+//! [`judge`] looks at a call, at what the tool found out about it ([`Facts`]) and at who runs it under
+//! which rights ([`Situation`]). Five layers speak in turn and the strictest wins: hard blocks in code,
+//! configured denies, the shape of a command, configured allows and standing rules, and at last a person.
+//! Only this crate makes an [`Authorized`], so holding one *is* the permission.
+//!
+//! It knows no clock, no file system and no network: links are read through [`path::Links`], names are
+//! resolved by the caller, the present is an argument.
+//!
+
+mod facts;
+mod situation;
+mod verdict;
+
+mod authorized;
+mod binding;
+mod judge;
+mod rules;
+
+pub mod command;
+pub mod path;
+pub mod url;
+
+pub use authorized::{Authorized, authorize, authorize_answered};
+pub use binding::{binding_of, check_binding};
+pub use facts::{Action, CommandForm, Facts, PathOp, ResolvedPath};
+pub use judge::judge;
+pub use rules::{rule_for_call, rule_for_step};
+pub use situation::{Hole, HolePlace, Settings, Situation, StepFacts};
+pub use verdict::{Explained, Refusal, Verdict};

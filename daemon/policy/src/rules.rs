@@ -1,0 +1,113 @@
+use ow_model::{BlobHash, Call, Rule, RuleScope, RuleTarget};
+
+use crate::judge::hole_out_of_place;
+use crate::{Action, CommandForm, Facts, PathOp, Situation, StepFacts, command, url};
+
+/// The rule that `owctl task allow` stores for a step, whose program is the one it resolves to now.
+///
+/// `holes` are the names that the person accepts. The rule belongs to the scope of one task.
+#[must_use]
+pub fn rule_for_step(step: u32, text: BlobHash, facts: Option<&Facts>, holes: Vec<String>) -> RuleTarget {
+    RuleTarget::Step { step, text, program: facts.and_then(program), holes }
+}
+
+/// The exact rule that covers this call and no other.
+#[must_use]
+pub fn rule_for_call(call: &Call, facts: &Facts) -> RuleTarget {
+    match &facts.action {
+        Action::Command { form, cwd, env_names, .. } if env_names.is_empty() => match literal_argv(form) {
+            Some(argv) => RuleTarget::Argv { argv, cwd: Some(cwd.clone()) },
+            None => RuleTarget::Call { hash: call.hash() },
+        },
+        Action::Paths { op: PathOp::Write, paths, .. } if paths.len() == 1 => {
+            RuleTarget::Path { tool: call.tool.clone(), path: paths[0].resolved.clone() }
+        }
+        Action::Url { method, url, .. } => RuleTarget::Origin { method: method.clone(), origin: url::origin(url) },
+        Action::Plain | Action::Command { .. } | Action::Paths { .. } => RuleTarget::Call { hash: call.hash() },
+    }
+}
+
+/// The rule that "for this task" would store; none where no rule may cover the call.
+pub(crate) fn offer(call: &Call, facts: &Facts, situation: &Situation) -> Option<RuleTarget> {
+    situation.task?;
+    match situation.step {
+        Some(StepFacts { step, text, holes }) => {
+            if hole_out_of_place(call, facts, situation).is_some() {
+                return None;
+            }
+            let mut names: Vec<String> = holes.iter().map(|hole| hole.name.clone()).collect();
+            names.sort();
+            names.dedup();
+            Some(rule_for_step(*step, *text, Some(facts), names))
+        }
+        // In a tainted session only a rule that says so covers anything; that is made by hand.
+        None if situation.tainted => None,
+        None => Some(rule_for_call(call, facts)),
+    }
+}
+
+/// The standing rule that covers a call that would ask.
+pub(crate) fn covering<'a>(call: &Call, facts: &Facts, situation: &Situation<'a>) -> Option<&'a Rule> {
+    situation.rules.iter().find(|rule| applies(rule, situation) && covers(rule, call, facts, situation))
+}
+
+fn applies(rule: &Rule, situation: &Situation) -> bool {
+    let in_scope = match &rule.scope {
+        RuleScope::Task(task) => situation.task == Some(task),
+        RuleScope::Everywhere => true,
+    };
+    in_scope && rule.expires_at.is_none_or(|at| situation.now < at) && rule.uses_left != Some(0)
+}
+
+fn covers(rule: &Rule, call: &Call, facts: &Facts, situation: &Situation) -> bool {
+    if let RuleTarget::Step { step, text, program: bound, holes } = &rule.target {
+        // Outside text reaches a step only through its holes, so accepting them by name is what taint asks for.
+        return matches!(rule.scope, RuleScope::Task(_))
+            && situation.step.is_some_and(|facts| {
+                facts.step == *step && facts.text == *text && facts.holes.iter().all(|hole| holes.contains(&hole.name))
+            })
+            && program(facts) == *bound
+            && hole_out_of_place(call, facts, situation).is_none();
+    }
+    if situation.tainted && !rule.covers_outside {
+        return false;
+    }
+    let has_holes = situation.step.is_some_and(|step| !step.holes.is_empty());
+    match &rule.target {
+        RuleTarget::Call { hash } => call.hash() == *hash,
+        _ if has_holes => false,
+        RuleTarget::Argv { argv, cwd: bound } => match &facts.action {
+            Action::Command { form, cwd, env_names, .. } => {
+                env_names.is_empty()
+                    && bound.as_ref().is_none_or(|bound| bound == cwd)
+                    && literal_argv(form).as_ref() == Some(argv)
+            }
+            _ => false,
+        },
+        RuleTarget::Path { tool, path } => match &facts.action {
+            Action::Paths { op: PathOp::Write, paths, .. } => {
+                call.tool == *tool && paths.len() == 1 && paths[0].resolved == *path
+            }
+            _ => false,
+        },
+        RuleTarget::Origin { method, origin } => match &facts.action {
+            Action::Url { method: own, url, .. } => own.eq_ignore_ascii_case(method) && url::origin(url) == *origin,
+            _ => false,
+        },
+        RuleTarget::Step { .. } => false,
+    }
+}
+
+fn program(facts: &Facts) -> Option<(std::path::PathBuf, BlobHash)> {
+    match &facts.action {
+        Action::Command { program, .. } => program.as_ref().map(|file| (file.path.clone(), file.hash)),
+        Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+    }
+}
+
+fn literal_argv(form: &CommandForm) -> Option<Vec<String>> {
+    match form {
+        CommandForm::Argv(argv) => Some(argv.clone()),
+        CommandForm::Line(line) => command::argv_of_simple(line),
+    }
+}
