@@ -1,4 +1,4 @@
-//! The operations of the API as data: what the OpenAPI document is generated from.
+//! The operations of the API as data: what the `OpenAPI` document is generated from.
 
 use schemars::{Schema, SchemaGenerator};
 
