@@ -1,0 +1,326 @@
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use ow_model::{Span, ZoneName};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{FileFault, TaskDefaults};
+
+mod read;
+
+/// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// For tasks that name no zone, and for showing times. An IANA name that is known here.
+    pub timezone: ZoneName,
+    pub scheduler: SchedulerConfig,
+    pub policy: PolicyConfig,
+    pub inbox: InboxConfig,
+    pub server: ServerConfig,
+    pub log: LogConfig,
+    pub retention: RetentionConfig,
+    pub secrets: SecretsConfig,
+    /// By name. Empty: the account that owd runs under is the one person.
+    pub people: BTreeMap<String, PersonConfig>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SchedulerConfig {
+    /// How many runs work at the same time.
+    pub workers: u32,
+    /// For tasks that set no `call-timeout`.
+    pub call_timeout: Span,
+    /// For tasks that set no `timeout`.
+    pub run_timeout: Span,
+    /// How long running calls may go on after a request to stop.
+    pub grace: Span,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PolicyConfig {
+    /// argv prefixes that run without asking.
+    pub allow: Vec<String>,
+    /// Text patterns that never run.
+    pub deny: Vec<String>,
+    pub safe_commands: SafeCommands,
+    /// Hosts that `http_request` may reach without asking: `host`, `host:port`, `*.domain`.
+    pub http_allow: Vec<String>,
+}
+
+/// Whether the built-in list of read-only programs counts as configured allow.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SafeCommands {
+    #[default]
+    On,
+    Off,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct InboxConfig {
+    /// For tasks that set no `expiry`.
+    pub expiry: Span,
+    /// For tasks that set no `reminder`.
+    pub reminder: Span,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ServerConfig {
+    /// A loopback address; none: the Unix socket only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<SocketAddr>,
+    /// None: `key` in the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// Origins besides owd's own, each whole: `https://host[:port]`.
+    pub allowed_origins: Vec<String>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LogConfig {
+    pub level: LogLevel,
+    pub format: LogFormat,
+    pub target: LogTarget,
+    /// For target `file`; none: the customary place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    /// As in the file, and as the log's filters write it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogTarget {
+    #[default]
+    Stderr,
+    File,
+    Journald,
+}
+
+/// How long what is over is kept.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RetentionConfig {
+    /// Ended runs with their journals and outputs.
+    pub runs: Span,
+    /// Resolved items; id, decision, who and when are kept beyond.
+    pub items: Span,
+    /// Records of what became of slots.
+    pub slots: Span,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretsConfig {
+    /// None: `secrets.toml` beside the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+/// Somebody who may answer.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PersonConfig {
+    /// Peers of the Unix socket with these user ids are this person.
+    pub uids: Vec<u32>,
+    /// Likewise by account name.
+    pub users: Vec<String>,
+    /// What this person may answer.
+    pub inboxes: Inboxes,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Inboxes {
+    #[default]
+    All,
+    Named(Vec<String>),
+}
+
+impl Inboxes {
+    #[must_use]
+    pub fn contains(&self, inbox: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| name == inbox),
+        }
+    }
+}
+
+impl Serialize for Inboxes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => ["*"].serialize(serializer),
+            Self::Named(names) => names.serialize(serializer),
+        }
+    }
+}
+
+/// What the machine supplies where a file is silent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Host {
+    /// What `~` stands for. Absolute.
+    pub home: PathBuf,
+    pub timezone: ZoneName,
+}
+
+impl Host {
+    /// The home of the account and the system's time zone by name; UTC if it has none.
+    #[must_use]
+    pub fn new(environment: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Self {
+        let home = environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let named = environment("TZ").and_then(|zone| zone.into_string().ok());
+        let named = named.and_then(|zone| TimeZone::get(zone.trim_start_matches(':')).ok());
+        let zone = named.or_else(|| TimeZone::try_system().ok());
+        let name = zone.as_ref().and_then(TimeZone::iana_name).unwrap_or("UTC");
+        Self { home: home.unwrap_or_else(|| PathBuf::from("/")), timezone: ZoneName(name.into()) }
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{}", lines(.faults))]
+pub struct ConfigError {
+    /// All that is wrong, in the order of the text; at least one.
+    pub faults: Vec<FileFault>,
+}
+
+fn lines(faults: &[FileFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl Config {
+    /// What is in effect where no file says anything.
+    #[must_use]
+    pub fn new(host: &Host) -> Self {
+        Self {
+            timezone: host.timezone.clone(),
+            scheduler: SchedulerConfig {
+                workers: 8,
+                call_timeout: Span::from_secs(600),
+                run_timeout: Span::from_secs(3600),
+                grace: Span::from_secs(5),
+            },
+            policy: PolicyConfig { allow: vec![], deny: vec![], safe_commands: SafeCommands::On, http_allow: vec![] },
+            inbox: InboxConfig { expiry: days(14), reminder: days(1) },
+            server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
+            log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
+            retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },
+            secrets: SecretsConfig { file: None },
+            people: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a file that must exist.
+    pub fn load(path: &Path, host: &Host) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        Self::parse(&text, Some(path), host)
+    }
+
+    /// Reads a file; where there is none, the defaults are in effect.
+    pub fn load_if_present(path: &Path, host: &Host) -> Result<Self, ConfigError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, Some(path), host),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::new(host)),
+            Err(error) => Err(unreadable(path, &error)),
+        }
+    }
+
+    /// Reads a text; `file` is for the faults.
+    pub fn parse(text: &str, file: Option<&Path>, host: &Host) -> Result<Self, ConfigError> {
+        read::config(text, file, host).map_err(|faults| ConfigError { faults })
+    }
+
+    /// What is in effect, as a file that says all of it.
+    #[must_use]
+    pub fn show(&self) -> String {
+        toml::to_string_pretty(self).expect("text keys, and values that TOML knows")
+    }
+
+    /// What tasks have that do not say otherwise.
+    #[must_use]
+    pub fn task_defaults(&self, host: &Host) -> TaskDefaults {
+        TaskDefaults {
+            timezone: self.timezone.clone(),
+            home: host.home.clone(),
+            timeout: self.scheduler.run_timeout,
+            call_timeout: self.scheduler.call_timeout,
+            expiry: self.inbox.expiry,
+            reminder: self.inbox.reminder,
+        }
+    }
+
+    /// The person that a peer of the Unix socket is.
+    #[must_use]
+    pub fn person_of(&self, uid: u32, user: Option<&str>) -> Option<(&str, &PersonConfig)> {
+        let is = |person: &PersonConfig| {
+            person.uids.contains(&uid) || user.is_some_and(|user| person.users.iter().any(|known| known == user))
+        };
+        self.people.iter().find(|(_, person)| is(person)).map(|(name, person)| (name.as_str(), person))
+    }
+}
+
+const fn days(days: u64) -> Span {
+    Span::from_secs(days * 86_400)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
+    let remedy = match error.kind() {
+        std::io::ErrorKind::NotFound => "check the path, or leave it out: every setting has a default",
+        std::io::ErrorKind::PermissionDenied => "let the account that owd runs under read it",
+        std::io::ErrorKind::InvalidData => "save it as UTF-8",
+        _ => "check that it is a readable file",
+    };
+    let fault = FileFault {
+        file: Some(path.into()),
+        line: 0,
+        column: 0,
+        key: String::new(),
+        value: None,
+        message: format!("cannot be read: {error}"),
+        remedy: remedy.into(),
+    };
+    ConfigError { faults: vec![fault] }
+}
+
+#[cfg(test)]
+mod tests;

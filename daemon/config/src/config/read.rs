@@ -1,0 +1,183 @@
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ow_model::Span;
+
+use super::{
+    Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig, PolicyConfig,
+    RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+};
+use crate::FileFault;
+use crate::document::{Document, Found, Section};
+use crate::task::{absolute_path, http_hosts, zone};
+
+const SECOND: Span = Span::from_secs(1);
+const DAY: Span = Span::from_secs(86_400);
+/// Beyond any use; keeps sums with timestamps within range.
+const TEN_YEARS: Span = Span::from_secs(3650 * 86_400);
+
+pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Config, Vec<FileFault>> {
+    let document = Document::new(file, text);
+    let Some(table) = document.parse() else { return Err(document.into_faults()) };
+    let root = document.root(&table);
+    let defaults = Config::new(host);
+    let config = Config {
+        timezone: zone(&root).unwrap_or(defaults.timezone),
+        scheduler: part(&root, "scheduler", defaults.scheduler, scheduler),
+        policy: part(&root, "policy", defaults.policy, policy),
+        inbox: part(&root, "inbox", defaults.inbox, inbox),
+        server: part(&root, "server", defaults.server, |section, defaults| server(section, defaults, &host.home)),
+        log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
+        retention: part(&root, "retention", defaults.retention, retention),
+        secrets: part(&root, "secrets", defaults.secrets, |section, _| SecretsConfig {
+            file: path(section, "file", &host.home),
+        }),
+        people: part(&root, "people", defaults.people, |section, _| people(section)),
+    };
+    root.finish();
+    if document.has_faults() { Err(document.into_faults()) } else { Ok(config) }
+}
+
+fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl FnOnce(&Section<'_, '_>, T) -> T) -> T {
+    let Some(section) = root.section(key) else { return defaults };
+    let part = read(&section, defaults);
+    if key != "people" {
+        section.finish();
+    }
+    part
+}
+
+fn scheduler(section: &Section<'_, '_>, defaults: SchedulerConfig) -> SchedulerConfig {
+    SchedulerConfig {
+        workers: section.count("workers", 1..=1024).unwrap_or(defaults.workers),
+        call_timeout: section.span_in("call-timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.call_timeout),
+        run_timeout: section.span_in("run-timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.run_timeout),
+        grace: section.span_in("grace", Span::from_millis(0)..=Span::from_secs(600)).unwrap_or(defaults.grace),
+    }
+}
+
+fn policy(section: &Section<'_, '_>, defaults: PolicyConfig) -> PolicyConfig {
+    PolicyConfig {
+        allow: entries(section, "allow"),
+        deny: entries(section, "deny"),
+        safe_commands: section
+            .choice("safe-commands", &[("on", SafeCommands::On), ("off", SafeCommands::Off)])
+            .unwrap_or(defaults.safe_commands),
+        http_allow: http_hosts(section, "http-allow"),
+    }
+}
+
+fn entries(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
+    let mut entries = vec![];
+    for Found { value, place } in section.texts(key).unwrap_or_default() {
+        let bare = value.trim();
+        if bare.is_empty() {
+            section.document().fault(&place, "an empty entry", "write a command, or remove the entry");
+        } else if key == "allow" && bare.trim_end_matches('*').trim().is_empty() {
+            section.document().fault(
+                &place,
+                "allows every command",
+                "name the programs that may run; for one task choose `mode = \"auto\"` there",
+            );
+        } else {
+            entries.push(value);
+        }
+    }
+    entries
+}
+
+fn inbox(section: &Section<'_, '_>, defaults: InboxConfig) -> InboxConfig {
+    InboxConfig {
+        expiry: section.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
+        reminder: section.span_in("reminder", SECOND..=TEN_YEARS).unwrap_or(defaults.reminder),
+    }
+}
+
+fn server(section: &Section<'_, '_>, _: ServerConfig, home: &Path) -> ServerConfig {
+    let remedy = "write an address and a port of this machine, as `127.0.0.1:7700`";
+    let tcp = section.read("tcp", remedy, |text| {
+        let address: SocketAddr = text.parse().map_err(|_| "not an address with a port")?;
+        if !address.ip().is_loopback() {
+            return Err("not an address of this machine alone: the key would cross the network unencrypted");
+        }
+        Ok(address)
+    });
+    let mut allowed_origins = vec![];
+    for Found { value, place } in section.texts("allowed-origins").unwrap_or_default() {
+        if is_origin(&value) {
+            allowed_origins.push(value);
+        } else {
+            section.document().fault(
+                &place,
+                "not an origin",
+                "write scheme and host, and the port if it is not the scheme's own, without a path: `https://host:8443`",
+            );
+        }
+    }
+    ServerConfig { tcp: tcp.map(|found| found.value), key_file: path(section, "key-file", home), allowed_origins }
+}
+
+fn is_origin(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else { return false };
+    !rest.is_empty()
+        && rest.chars().all(|letter| {
+            letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '.' | '-' | ':' | '[' | ']')
+        })
+}
+
+fn log(section: &Section<'_, '_>, defaults: LogConfig, home: &Path) -> LogConfig {
+    let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
+    let levels = levels.map(|level| (level.word(), level));
+    let targets = [("stderr", LogTarget::Stderr), ("file", LogTarget::File), ("journald", LogTarget::Journald)];
+    LogConfig {
+        level: section.choice("level", &levels).unwrap_or(defaults.level),
+        format: section
+            .choice("format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])
+            .unwrap_or(defaults.format),
+        target: section.choice("target", &targets).unwrap_or(defaults.target),
+        file: path(section, "file", home),
+    }
+}
+
+fn retention(section: &Section<'_, '_>, defaults: RetentionConfig) -> RetentionConfig {
+    RetentionConfig {
+        runs: section.span_in("runs", DAY..=TEN_YEARS).unwrap_or(defaults.runs),
+        items: section.span_in("items", DAY..=TEN_YEARS).unwrap_or(defaults.items),
+        slots: section.span_in("slots", DAY..=TEN_YEARS).unwrap_or(defaults.slots),
+    }
+}
+
+fn people(section: &Section<'_, '_>) -> BTreeMap<String, PersonConfig> {
+    let mut people: BTreeMap<String, PersonConfig> = BTreeMap::new();
+    for (name, value) in section.entries() {
+        let Some(person) = section.section_in(name, value) else { continue };
+        let uids = person.counts("uids").unwrap_or_default();
+        let users: Vec<String> = person.texts("users").unwrap_or_default().into_iter().map(|user| user.value).collect();
+        let inboxes = match person.texts("inboxes") {
+            None => Inboxes::All,
+            Some(names) if names.iter().any(|name| name.value == "*") => Inboxes::All,
+            Some(names) => Inboxes::Named(names.into_iter().map(|name| name.value).collect()),
+        };
+        person.finish();
+        if uids.is_empty() && users.is_empty() {
+            let remedy = "give `uids = [1000]` or `users = [\"ada\"]`";
+            person.document().fault_without_value(person.place(), "nobody: it has neither `uids` nor `users`", remedy);
+        }
+        for (other, known) in &people {
+            let shared = known.uids.iter().find(|uid| uids.contains(uid)).map(ToString::to_string);
+            let shared = shared.or_else(|| known.users.iter().find(|user| users.contains(user)).cloned());
+            if let Some(shared) = shared {
+                let message = format!("account `{shared}` is already `people.{other}`");
+                person.document().fault_without_value(person.place(), message, "give each account to one person");
+            }
+        }
+        people.insert(name.to_owned(), PersonConfig { uids, users, inboxes });
+    }
+    people
+}
+
+fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {
+    let Found { value, place } = section.text(key)?;
+    absolute_path(section.document(), &place, &value, home)
+}

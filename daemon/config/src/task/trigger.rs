@@ -1,0 +1,314 @@
+//! `[[trigger]]`: exactly one occasion each.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, Zoned};
+use ow_model::{AfterEnd, Span, TaskName, Trigger, WatchKind};
+use toml::de::DeValue;
+
+use super::absolute_path;
+use crate::document::{Found, Place, Section};
+
+const KINDS: &str = "`cron`, `every`, `at`, `watch`, `after` or `startup`";
+const SETTLE: Span = Span::from_secs(2);
+const TEN_YEARS: Span = Span::from_secs(3650 * 86_400);
+
+/// What triggers are read with.
+pub(super) struct Setting<'s> {
+    pub(super) task: &'s TaskName,
+    pub(super) home: &'s Path,
+    pub(super) zone: &'s TimeZone,
+    pub(super) now: Timestamp,
+}
+
+/// Reads all triggers; a faulty one is noted and left out.
+pub(super) fn triggers(root: &Section<'_, '_>, setting: &Setting<'_>) -> Vec<Trigger> {
+    let mut triggers: Vec<Trigger> = vec![];
+    for section in root.sections("trigger") {
+        let read = trigger(&section, setting);
+        section.finish();
+        let Some(trigger) = read else { continue };
+        if triggers.contains(&trigger) {
+            section.document().fault_without_value(section.place(), "the same trigger again", "remove one of them");
+        }
+        triggers.push(trigger);
+    }
+    triggers
+}
+
+fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let present: Vec<&str> = ["cron", "every", "at", "watch", "after", "startup"]
+        .into_iter()
+        .filter(|kind| section.value(kind).is_some())
+        .collect();
+    let anchored = section.value("anchor").map(|anchor| section.place_of("anchor", anchor));
+    let kind = match present.as_slice() {
+        [kind] => *kind,
+        [] => {
+            section.document().fault_without_value(
+                section.place(),
+                "a trigger without an occasion",
+                format!("give it one of {KINDS}"),
+            );
+            return None;
+        }
+        several => {
+            let mut message = String::from("several occasions in one trigger: ");
+            for (index, kind) in several.iter().enumerate() {
+                let comma = if index == 0 { "" } else { ", " };
+                write!(message, "{comma}`{kind}`").expect("a string takes all text");
+            }
+            section.document().fault_without_value(section.place(), message, "write a `[[trigger]]` for each");
+            return None;
+        }
+    };
+    if let Some(place) = anchored.filter(|_| kind != "every") {
+        section.document().fault(&place, format!("`anchor` beside `{kind}`"), "remove it; only `every` has an anchor");
+    }
+    match kind {
+        "cron" => cron(section),
+        "every" => every(section, setting),
+        "at" => at(section, setting),
+        "watch" => watch(section, setting),
+        "after" => after(section, setting),
+        _ => startup(section),
+    }
+}
+
+fn cron(section: &Section<'_, '_>) -> Option<Trigger> {
+    section.text("cron").map(|found| Trigger::Cron(found.value))
+}
+
+fn every(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let period = section.span_in("every", Span::from_secs(1)..=TEN_YEARS);
+    let anchor = match section.value("anchor") {
+        None => None,
+        Some(_) => Some(instant(section, "anchor", setting.zone)?.value),
+    };
+    Some(Trigger::Every { period: period?, anchor })
+}
+
+fn at(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let Found { value, place } = instant(section, "at", setting.zone)?;
+    if value <= setting.now {
+        let message = format!("in the past: it is {} now", local(setting.now, setting.zone));
+        section.document().fault(&place, message, "choose a later time, or run the task by hand with `owctl task run`");
+        return None;
+    }
+    Some(Trigger::At(value))
+}
+
+fn local(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+fn watch(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let watch = section.section("watch")?;
+    let document = watch.document();
+    let path = match watch.text("path") {
+        Some(Found { value, place }) => absolute_path(document, &place, &value, setting.home),
+        None => {
+            if watch.value("path").is_none() {
+                document.fault_without_value(watch.place(), "no `path`", "name the folder, as `path = \"~/inbox\"`");
+            }
+            None
+        }
+    };
+    let glob = watch.text("glob").and_then(|Found { value, place }| match glob_fault(&value) {
+        None => Some(value),
+        Some((message, remedy)) => {
+            document.fault(&place, message, remedy);
+            None
+        }
+    });
+    let settle = watch.span_in("settle", Span::from_millis(0)..=Span::from_secs(3600)).unwrap_or(SETTLE);
+    let on = match watch.texts("on") {
+        None => vec![WatchKind::Create, WatchKind::Change, WatchKind::Move],
+        Some(kinds) => {
+            let mut on = vec![];
+            for Found { value, place } in kinds {
+                match value.as_str() {
+                    "create" => on.push(WatchKind::Create),
+                    "change" => on.push(WatchKind::Change),
+                    "move" => on.push(WatchKind::Move),
+                    _ => document.fault(
+                        &place,
+                        "not one of the known values",
+                        "write \"create\", \"change\" or \"move\"",
+                    ),
+                }
+            }
+            if on.is_empty() {
+                document.fault_without_value(watch.place(), "`on` names nothing", "leave it out to mean everything");
+            }
+            on
+        }
+    };
+    watch.finish();
+    Some(Trigger::Watch { path: path?, glob, settle, on })
+}
+
+/// What keeps a glob from matching anything.
+fn glob_fault(glob: &str) -> Option<(&'static str, &'static str)> {
+    if glob.is_empty() {
+        return Some(("an empty pattern", "write one, as `*.txt`, or leave it out to mean every file"));
+    }
+    if glob.starts_with('/') || glob.starts_with('~') {
+        return Some(("a pattern with a whole path", "put the folder into `path`; the pattern is tried below it"));
+    }
+    let mut open: Vec<char> = vec![];
+    let mut letters = glob.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            // Within brackets every other letter stands for itself.
+            _ if open.last() == Some(&'[') && letter != ']' => {}
+            '[' | '{' => open.push(letter),
+            ']' if open.last() == Some(&'[') => drop(open.pop()),
+            '}' if open.last() == Some(&'{') => drop(open.pop()),
+            _ => {}
+        }
+    }
+    match open.last() {
+        Some('[') => Some(("a `[` that is never closed", "close it with `]`, or write `\\[` for the letter")),
+        Some(_) => Some(("a `{` that is never closed", "close it with `}`, or write `\\{` for the letter")),
+        None => None,
+    }
+}
+
+fn after(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let value = section.value("after")?;
+    let (name, on) = if let DeValue::Table(_) = value.get_ref() {
+        let after = section.section("after")?;
+        let ends = [("success", AfterEnd::Success), ("failure", AfterEnd::Failure), ("any", AfterEnd::Any)];
+        let on = match after.value("on") {
+            None => Some(AfterEnd::default()),
+            Some(_) => after.choice("on", &ends),
+        };
+        let name = after.text("task");
+        if after.value("task").is_none() {
+            after.document().fault_without_value(after.place(), "no `task`", "name the task that it follows");
+        }
+        after.finish();
+        (name?, on?)
+    } else {
+        (section.text("after")?, AfterEnd::default())
+    };
+    let Found { value, place } = name;
+    let task: TaskName = match value.parse() {
+        Ok(task) => task,
+        Err(error) => {
+            let error: ow_model::NameError = error;
+            section.document().fault(
+                &place,
+                error.to_string(),
+                "write the name of a task, as `owctl task list` shows it",
+            );
+            return None;
+        }
+    };
+    if task == *setting.task {
+        section.document().fault(&place, "follows itself", "name another task, or use `every`");
+        return None;
+    }
+    Some(Trigger::After { task, on })
+}
+
+fn startup(section: &Section<'_, '_>) -> Option<Trigger> {
+    let Found { value, place } = section.flag("startup")?;
+    if !value {
+        section.document().fault(&place, "never fires", "remove the trigger, or write `startup = true`");
+        return None;
+    }
+    Some(Trigger::Startup)
+}
+
+/// An instant: with an offset or zone, or a local time in the task's zone.
+fn instant(section: &Section<'_, '_>, key: &'static str, zone: &TimeZone) -> Option<Found<Timestamp>> {
+    let value = section.value(key)?;
+    let place = section.place_of(key, value);
+    let text = match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Datetime(datetime) => datetime.to_string(),
+        other => {
+            section.wrong_type(&place, other, "a date and time, as `2026-12-24T18:00:00`");
+            return None;
+        }
+    };
+    match read_instant(&text, zone) {
+        Some(at) => Some(Found { value: at, place }),
+        None => {
+            not_an_instant(section, &place);
+            None
+        }
+    }
+}
+
+fn not_an_instant(section: &Section<'_, '_>, place: &Place) {
+    section.document().fault(
+        place,
+        "not a date and time",
+        "write `2026-12-24T18:00:00` (in the task's zone) or `2026-12-24T18:00:00+01:00`",
+    );
+}
+
+/// A local time that a clock change skips is the first instant after the gap; one that comes twice is the first.
+fn read_instant(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    if let Ok(zoned) = text.parse::<Zoned>() {
+        return Some(zoned.timestamp());
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(at);
+    }
+    // A date alone would mean midnight, which nobody said.
+    if !text.contains(':') {
+        return None;
+    }
+    let local: DateTime = text.parse().ok()?;
+    let ambiguous = zone.to_ambiguous_timestamp(local);
+    match ambiguous.offset() {
+        AmbiguousOffset::Gap { .. } => {
+            let before = ambiguous.earlier().ok()?;
+            zone.following(before).next().map(|change| change.timestamp())
+        }
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => ambiguous.earlier().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_local_unless_it_says_where() {
+        let zone = TimeZone::get("America/New_York").expect("it is in the database");
+        for (text, expected) in [
+            ("2026-12-24T18:00:00", Some("2026-12-24T23:00:00Z")),
+            ("2026-12-24 18:00", Some("2026-12-24T23:00:00Z")),
+            ("2026-12-24T18:00:00+01:00", Some("2026-12-24T17:00:00Z")),
+            ("2026-12-24T18:00:00Z", Some("2026-12-24T18:00:00Z")),
+            ("2026-12-24T18:00:00[Europe/Paris]", Some("2026-12-24T17:00:00Z")),
+            ("2026-03-08T02:30:00", Some("2026-03-08T07:00:00Z")),
+            ("2026-11-01T01:30:00", Some("2026-11-01T05:30:00Z")),
+            ("2026-12-24", None),
+            ("tomorrow", None),
+            ("", None),
+        ] {
+            let at = read_instant(text, &zone).map(|at| at.to_string());
+            assert_eq!(at.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_glob_is_closed_and_relative() {
+        for good in ["*.txt", "**/*.{md,txt}", "[a-z]*", "a\\[b", "[{]x"] {
+            assert_eq!(glob_fault(good), None, "{good}");
+        }
+        for bad in ["", "/tmp/*", "~/x", "[a", "{a,b", "x{[a]"] {
+            assert!(glob_fault(bad).is_some(), "{bad}");
+        }
+    }
+}
