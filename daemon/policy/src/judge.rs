@@ -1,5 +1,6 @@
 use ow_model::{Call, Category, Mode, Risk};
 
+use crate::command::{Found, Rights, Subject};
 use crate::path::{Scope, Standing, standing, words};
 use crate::rules::{covering, offer};
 use crate::url::{Guard, is_named};
@@ -41,9 +42,10 @@ pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String,
     let settings = situation.settings;
     match &facts.action {
         Action::Plain => {}
-        Action::Command { form, cwd, operands, .. } => {
-            if let Some(denied) = command::forbidden(form, cwd, operands, &command::Rights::of(situation)) {
-                return Some(denied);
+        Action::Command { .. } => {
+            let denied = Subject::of(facts).and_then(|subject| command::forbidden(subject, &Rights::of(situation)));
+            if denied.is_some() {
+                return denied;
             }
         }
         Action::Paths { op, paths, .. } => {
@@ -61,7 +63,7 @@ pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String,
             }
         }
     }
-    let reads = facts.risk == Risk::Read || is_safe(facts, situation).is_some();
+    let reads = facts.risk == Risk::Read || is_safe(facts, situation);
     if situation.mode == Mode::Plan && !reads {
         return Some((
             "mode plan".into(),
@@ -110,26 +112,23 @@ fn plain(risk: Risk, situation: &Situation) -> Own {
 }
 
 fn of_command(facts: &Facts, situation: &Situation) -> Own {
-    let Action::Command { form, cwd, env_names, operands, .. } = &facts.action else { return ask_risk(facts.risk) };
-    match command::layers(form, cwd, env_names, operands, &command::Rights::of(situation)) {
-        command::Found::Safe { rule } => Own::Allow { rule },
-        command::Found::Allowed { rule } if !situation.tainted => Own::Allow { rule },
-        command::Found::Allowed { rule } => Own::Ask {
+    let Some(subject) = Subject::of(facts) else { return ask_risk(facts.risk) };
+    match command::layers(subject, &Rights::of(situation)) {
+        Found::Safe { rule } => Own::Allow { rule },
+        Found::Allowed { rule } if !situation.tainted => Own::Allow { rule },
+        Found::Allowed { rule } => Own::Ask {
             rule: "ask: outside content".into(),
             why: format!("the session holds text from outside, so `{rule}` does not cover it"),
         },
-        command::Found::Dynamic { why } => Own::Ask { rule: "ask: shell syntax".into(), why },
-        command::Found::Nothing { .. } if situation.mode == Mode::Auto => auto(facts.risk, situation),
-        command::Found::Nothing { why } => Own::Ask { rule: "ask: exec".into(), why },
+        Found::Dynamic { why } => Own::Ask { rule: "ask: shell syntax".into(), why },
+        Found::Nothing { .. } if situation.mode == Mode::Auto => auto(facts.risk, situation),
+        Found::Nothing { why } => Own::Ask { rule: "ask: exec".into(), why },
     }
 }
 
-fn is_safe(facts: &Facts, situation: &Situation) -> Option<String> {
-    let Action::Command { form, cwd, env_names, operands, .. } = &facts.action else { return None };
-    match command::layers(form, cwd, env_names, operands, &command::Rights::of(situation)) {
-        command::Found::Safe { rule } => Some(rule),
-        _ => None,
-    }
+fn is_safe(facts: &Facts, situation: &Situation) -> bool {
+    Subject::of(facts)
+        .is_some_and(|subject| matches!(command::layers(subject, &Rights::of(situation)), Found::Safe { .. }))
 }
 
 fn of_paths(op: PathOp, paths: &[ResolvedPath], situation: &Situation) -> Own {

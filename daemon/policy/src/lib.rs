@@ -8,6 +8,14 @@
 //! It knows no clock, no file system and no network: links are read through [`path::Links`], names are
 //! resolved by the caller, the present is an argument.
 //!
+//! ```
+//! use ow_policy::command::{self, Question};
+//!
+//! let question = Question { allow: vec!["git status".into()], ..Question::default() };
+//! assert_eq!(command::explain("git status -s", &question).verdict, "allow");
+//! assert_eq!(command::explain("git status; id", &question).verdict, "ask");
+//! assert_eq!(command::explain("rm -rf /", &question).verdict, "deny");
+//! ```
 
 mod facts;
 mod situation;

@@ -1,85 +1,52 @@
 //! What a command may do, told from its parsed text alone.
+//!
+//! A line is read by a shell parser and taken apart into the commands that it may run, those inside
+//! substitutions, shells and wrappers too. All of them are held against hard blocks and denies. Only a line
+//! of literal words can be allowed: as its argv if it is one command, else written back from the syntax
+//! tree, so that what runs is what was judged.
 
-use std::path::{Path, PathBuf};
+mod allow;
+mod deny;
+mod explain;
+mod hard;
+mod hazard;
+mod judge;
+mod operands;
+mod safe;
+mod script;
+mod unwrap;
+mod word;
 
-use crate::path::{Links, NoLinks};
-use crate::{CommandForm, Explained, ResolvedPath};
+use std::path::Path;
 
-/// What `owctl explain command` asks with.
-#[derive(Clone, Debug, Default)]
-pub struct Question {
-    pub allow: Vec<String>,
-    pub deny: Vec<String>,
-    pub safe: bool,
-    /// Where the command would run; also the only root. Absolute.
-    pub cwd: PathBuf,
-    pub home: PathBuf,
-    pub trusted: Vec<PathBuf>,
-    pub protected: Vec<PathBuf>,
-}
-
-/// What owd would say to a command line, by its text and the paths that it names.
-#[must_use]
-pub fn explain(line: &str, question: &Question) -> Explained {
-    explain_with(line, question, &NoLinks)
-}
-
-/// As [`explain`], following the links that `links` knows.
-#[must_use]
-pub fn explain_with(_line: &str, _question: &Question, _links: &dyn Links) -> Explained {
-    Explained { verdict: "ask".into(), rule: "ask: exec".into(), why: "no rule covers it".into() }
-}
+pub use explain::{Question, explain, explain_with};
+pub(crate) use judge::{
+    Found, Rights, Subject, forbidden, hole_in_argv, is_plain_variable, layers, reads_code_from_stdin,
+};
+pub use operands::operands;
 
 /// The argv of a line that is one literal simple command: no operator, expansion, redirection or
 /// assignment. It runs as this argv, without a shell.
+///
+/// ```
+/// let argv = ow_policy::command::argv_of_simple("grep 'foo|bar' a.txt");
+/// assert_eq!(argv, Some(vec!["grep".into(), "foo|bar".into(), "a.txt".into()]));
+/// assert_eq!(ow_policy::command::argv_of_simple("ls *"), None);
+/// ```
 #[must_use]
-pub fn argv_of_simple(_line: &str) -> Option<Vec<String>> {
-    None
+pub fn argv_of_simple(line: &str) -> Option<Vec<String>> {
+    script::simple(line)
 }
 
-/// A compound of literal commands, written back from its syntax tree with every word quoted.
+/// A line of literal commands joined by `;`, `&&`, `||` and `|`, written back from its syntax tree with
+/// every word quoted; none where a shell would do more than that.
+///
+/// ```
+/// let text = ow_policy::command::written_back("git log|head -1");
+/// assert_eq!(text.as_deref(), Some("'git' 'log' | 'head' '-1'"));
+/// assert_eq!(ow_policy::command::written_back("echo $HOME"), None);
+/// ```
 #[must_use]
-pub fn written_back(_line: &str) -> Option<String> {
-    None
-}
-
-/// What the arguments of a command name in the file system, for [`Action::Command`](crate::Action).
-#[must_use]
-pub fn operands(_form: &CommandForm, _cwd: &Path, _home: &Path, _links: &dyn Links) -> Vec<ResolvedPath> {
-    vec![]
-}
-
-pub(crate) struct Rights;
-
-impl Rights {
-    pub(crate) const fn of(_situation: &crate::Situation<'_>) -> Self {
-        Self
-    }
-}
-
-pub(crate) enum Found {
-    Safe { rule: String },
-    Allowed { rule: String },
-    Dynamic { why: String },
-    Nothing { why: String },
-}
-
-pub(crate) fn forbidden(_: &CommandForm, _: &Path, _: &[ResolvedPath], _: &Rights) -> Option<(String, String)> {
-    None
-}
-
-pub(crate) fn layers(_: &CommandForm, _: &Path, _: &[String], _: &[ResolvedPath], _: &Rights) -> Found {
-    Found::Dynamic { why: "commands are not read yet".into() }
-}
-
-pub(crate) fn hole_in_argv(_: &[String], _: usize) -> Option<String> {
-    Some("is part of a command".into())
-}
-
-pub(crate) fn is_plain_variable(_: &str) -> bool {
-    false
-}
-
-pub(crate) fn reads_code_from_stdin(_: &crate::Facts) -> bool {
-    true
+pub fn written_back(line: &str) -> Option<String> {
+    script::Script::read(line, Path::new("/"), None).written_back()
 }

@@ -1,0 +1,250 @@
+use std::path::{Path, PathBuf};
+
+use super::allow::{Uncovered, covering};
+use super::deny::denied;
+use super::hard::{Ground, block};
+use super::hazard::code_of_interpreter;
+use super::safe::{build_use, safe_use};
+use super::script::Script;
+use super::unwrap::{Inner, base_name, inner, is_interpreter, is_shell, runs_stdin};
+use crate::path::{Scope, Standing, standing};
+use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Situation};
+
+/// A command with what was found out about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) form: &'a CommandForm,
+    pub(crate) cwd: &'a Path,
+    pub(crate) env_names: &'a [String],
+    pub(crate) operands: &'a [ResolvedPath],
+    pub(crate) program: Option<&'a Path>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(facts: &'a Facts) -> Option<Self> {
+        match &facts.action {
+            Action::Command { form, cwd, env_names, operands, program, .. } => {
+                Some(Self { form, cwd, env_names, operands, program: program.as_ref().map(|file| file.path.as_path()) })
+            }
+            Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+        }
+    }
+}
+
+/// What configuration and task say about commands.
+#[derive(Clone, Copy)]
+pub(crate) struct Rights<'a> {
+    pub(crate) allow: &'a [String],
+    pub(crate) deny: &'a [String],
+    pub(crate) safe: bool,
+    pub(crate) roots: &'a [PathBuf],
+    pub(crate) run_folder: Option<&'a Path>,
+    pub(crate) protected: &'a [PathBuf],
+    pub(crate) trusted: &'a [PathBuf],
+    pub(crate) home: &'a Path,
+}
+
+impl<'a> Rights<'a> {
+    pub(crate) fn of(situation: &Situation<'a>) -> Self {
+        let settings = situation.settings;
+        Self {
+            allow: &settings.allow,
+            deny: &settings.deny,
+            safe: settings.safe_commands,
+            roots: situation.roots,
+            run_folder: situation.run_folder,
+            protected: &settings.protected,
+            trusted: &settings.trusted,
+            home: &settings.home,
+        }
+    }
+}
+
+/// What layers 3 and 4 find.
+pub(crate) enum Found {
+    /// The built-in list knows that it only reads.
+    Safe { rule: String },
+    /// Configured entries cover all of it.
+    Allowed { rule: String },
+    /// A shell would do more than run literal commands.
+    Dynamic { why: String },
+    /// It is literal, and nothing covers it.
+    Nothing { why: String },
+}
+
+/// What layers 1 and 2 refuse: rule and reason.
+pub(crate) fn forbidden(subject: Subject, rights: &Rights) -> Option<(String, String)> {
+    let script = read(subject, rights.home);
+    if let Some(found) = block(&script, Ground { home: rights.home, protected: rights.protected }) {
+        return Some(found);
+    }
+    // A link may lead where the text does not.
+    let own = subject.operands.iter().find(|path| {
+        rights.protected.iter().any(|own| path.resolved.starts_with(own) || path.lexical.starts_with(own))
+    });
+    if let Some(path) = own {
+        let why = format!("`{}` belongs to owd itself; use owctl", path.resolved.display());
+        return Some(("hard-block: owd's own files".into(), why));
+    }
+    let line = match subject.form {
+        CommandForm::Argv(argv) => argv.join(" "),
+        CommandForm::Line(line) => line.clone(),
+    };
+    let (entry, part) = denied(&line, &script, rights.deny, rights.home)?;
+    Some((format!("deny: {entry}"), format!("the entry `{entry}` denies `{part}`")))
+}
+
+/// What layers 3 and 4 say.
+pub(crate) fn layers(subject: Subject, rights: &Rights) -> Found {
+    let commands = match subject.form {
+        CommandForm::Argv(argv) if argv.first().is_some_and(|program| !program.trim().is_empty()) => vec![argv.clone()],
+        CommandForm::Argv(_) => return Found::Dynamic { why: "it names no program".into() },
+        CommandForm::Line(line) => {
+            let script = Script::read(line, rights.home, Some(subject.cwd));
+            match (script.literal(), script.dynamic) {
+                (Some(commands), _) => commands,
+                (None, why) => return Found::Dynamic { why: why.unwrap_or_else(|| "it cannot be read".into()) },
+            }
+        }
+    };
+    if let Some(name) = subject.env_names.iter().find(|name| !is_plain_variable(name)) {
+        return Found::Nothing { why: format!("the variable {name} can change what runs") };
+    }
+    if let Some(program) = subject.program
+        && rights.roots.iter().map(PathBuf::as_path).chain(rights.run_folder).any(|root| program.starts_with(root))
+        && commands.iter().any(|command| !command[0].contains('/'))
+    {
+        // What a call may have written there is not the program that an entry means.
+        return Found::Nothing { why: format!("the program was found inside a root: `{}`", program.display()) };
+    }
+    // The safe list never covers an operator, so it sees single commands only. A line runs without a shell
+    // only where both readings agree on its argv.
+    let single = match subject.form {
+        CommandForm::Argv(argv) => Some(argv.clone()),
+        CommandForm::Line(line) => super::script::simple(line),
+    };
+    if rights.safe
+        && let Some(argv) = single
+        && let Some(rule) = safe_rule(&argv, subject, rights)
+    {
+        return Found::Safe { rule };
+    }
+    let mut entries: Vec<String> = vec![];
+    let mut uncovered = None;
+    for command in &commands {
+        match covering(command, rights.allow) {
+            Ok(entry) => entries.push(entry),
+            Err(why) => {
+                uncovered = Some((command, why));
+                break;
+            }
+        }
+    }
+    let Some((command, why)) = uncovered else {
+        entries.dedup();
+        return Found::Allowed { rule: format!("allow: {}", entries.join(", ")) };
+    };
+    Found::Nothing {
+        why: match why {
+            Uncovered::NoEntry => format!("no entry or rule covers `{}`", command.join(" ")),
+            Uncovered::Hazard { entry, why } => format!("the entry `{entry}` does not reach so far: {why}"),
+        },
+    }
+}
+
+fn safe_rule(argv: &[String], subject: Subject, rights: &Rights) -> Option<String> {
+    let inside = |path: &Path| {
+        rights.roots.iter().map(PathBuf::as_path).chain(rights.run_folder).any(|root| path.starts_with(root))
+    };
+    if let Some(name) = build_use(argv) {
+        let trusted = rights.trusted.iter().any(|folder| subject.cwd.starts_with(folder));
+        return trusted.then(|| format!("safe: {name} in a trusted workspace"));
+    }
+    let safe = safe_use(argv)?;
+    if safe.reads_here && !inside(subject.cwd) {
+        return None;
+    }
+    let scope = Scope { roots: rights.roots, run_folder: rights.run_folder, protected: rights.protected };
+    for path in &safe.paths {
+        // A path that nobody resolved is not judged by its text.
+        let resolved = subject.operands.iter().find(|operand| operand.asked == Path::new(path))?;
+        if !matches!(standing(resolved, PathOp::Read, &scope), Standing::Inside | Standing::RunFolder) {
+            return None;
+        }
+    }
+    Some(format!("safe: {}", safe.name))
+}
+
+fn read(subject: Subject, home: &Path) -> Script {
+    match subject.form {
+        CommandForm::Argv(argv) => Script::of_argv(argv, Some(subject.cwd)),
+        CommandForm::Line(line) => Script::read(line, home, Some(subject.cwd)),
+    }
+}
+
+/// Whether setting this variable changes no more than how a program speaks.
+pub(crate) fn is_plain_variable(name: &str) -> bool {
+    matches!(name, "LANG" | "LANGUAGE" | "TZ" | "TERM" | "NO_COLOR" | "COLUMNS" | "LINES" | "CI")
+        || (name.starts_with("LC_") && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'))
+}
+
+/// Why a value from outside may not stand at this place of an argv; none: it may, once accepted.
+pub(crate) fn hole_in_argv(argv: &[String], index: usize) -> Option<String> {
+    let Some(element) = argv.get(index) else { return Some("fills a place that is not there".into()) };
+    if index == 0 {
+        return Some("would choose the program".into());
+    }
+    let ended = argv[..index].iter().any(|argument| argument == "--");
+    if element.starts_with('-') && !ended {
+        return Some("begins with `-` and would be taken for an option; put `--` before it".into());
+    }
+    if is_code(argv, index) {
+        return Some("would become part of a command line".into());
+    }
+    None
+}
+
+/// Whether the element is run as code, or chooses what runs.
+fn is_code(argv: &[String], index: usize) -> bool {
+    let name = base_name(&argv[0]);
+    let arguments = &argv[1..];
+    let at = index - 1;
+    if is_shell(name) || is_interpreter(name) {
+        let script = arguments.iter().position(|argument| !argument.starts_with(['-', '+']));
+        return at <= code_of_interpreter(arguments, name).or(script).unwrap_or(usize::MAX);
+    }
+    match name {
+        "eval" | "ssh" | "source" | "." | "su" | "script" | "watch" | "parallel" | "npx" | "tmux" | "screen" => true,
+        "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" | "jq" | "perl" => {
+            arguments.iter().position(|argument| !argument.starts_with('-')).is_none_or(|script| at <= script)
+                || arguments.get(at.wrapping_sub(1)).is_some_and(|option| option == "-e" || option == "-f")
+        }
+        "find" | "fd" | "xargs" => true,
+        _ => match inner(argv).pop() {
+            Some(Inner::Argv(started)) if argv.ends_with(&started) => {
+                let offset = argv.len() - started.len();
+                index <= offset || is_code(&started, index - offset)
+            }
+            Some(Inner::Argv(_) | Inner::Script(_)) => true,
+            None => false,
+        },
+    }
+}
+
+/// Whether what is fed to the command is run as code.
+pub(crate) fn reads_code_from_stdin(facts: &Facts) -> bool {
+    let Action::Command { form, .. } = &facts.action else { return false };
+    let commands = match form {
+        CommandForm::Argv(argv) => vec![argv.clone()],
+        CommandForm::Line(line) => match Script::read(line, Path::new("/"), None).literal() {
+            Some(commands) => commands,
+            None => return true,
+        },
+    };
+    commands.iter().any(|command| {
+        let name = command.first().map_or("", |program| base_name(program));
+        runs_stdin(command)
+            || matches!(name, "xargs" | "parallel" | "at" | "batch" | "crontab")
+            || !inner(command).is_empty()
+    })
+}
