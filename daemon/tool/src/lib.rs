@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Tools: what a call can do, how it is judged beforehand, and the helper process in which it runs.
+//!
+//! A [`Tool`] checks arguments and finds out what policy must know ([`ow_policy::Facts`]) without any
+//! effect; only an [`ow_policy::Authorized`] call is ever run. Running happens in a process of its own
+//! ([`Helpers`], [`helper_main`]), which takes everything it started down with it: when the call ends,
+//! when it is stopped, and when `owd` dies. This crate decides nothing about consent, journals nothing
+//! and knows no task.
+//!
+//! ```
+//! use ow_tool::Toolbox;
+//!
+//! let toolbox = Toolbox::builtin();
+//! let shell = toolbox.tool(&"shell".parse().expect("a name")).expect("it is built in");
+//! let error = shell.check(&serde_json::json!({ "argv": "df -h" })).unwrap_err();
+//! assert!(error.contains("`argv`"));
+//! ```
+
+mod tool;
+mod toolbox;
+
+mod args;
+mod capture;
+mod limits;
+mod world;
+
+mod files;
+mod http;
+mod shell;
+
+mod helper;
+
+pub use helper::{
+    HELPER_MARK, Helper, HelperEnd, Helpers, Job, Leftover, boot_id, end_leftover, helper_main, is_below, start_ticks,
+};
+pub use http::Net;
+pub use limits::Limits;
+pub use tool::{Place, Tool, ToolSpec};
+pub use toolbox::{CallOf, DaemonTool, Runner, Toolbox};

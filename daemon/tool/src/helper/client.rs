@@ -1,0 +1,217 @@
+//! A helper, seen from owd.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ow_model::{Call, CallErrorKind, CallResult, Span};
+use ow_policy::{Authorized, Facts};
+use ow_secret::Secrets;
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::leftover::end_helper;
+use super::pool::Shared;
+use super::process;
+use super::wire::{self, FromHelper, ToHelper, WireJob};
+use super::work::Judged;
+use crate::{Limits, Net, Place, args};
+
+/// What a helper may take beyond its limits to end what it runs, before it is ended itself.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// What goes with a call into the helper.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub place: Place,
+    pub limits: Limits,
+    /// What was judged right before; the helper opens and runs exactly this.
+    pub facts: Facts,
+    /// All that are known. Those that the call names are put in, and all are taken out of the result.
+    pub secrets: Arc<Secrets>,
+    pub net: Net,
+    /// owd's own files and folders: no search looks into them.
+    pub protected: Vec<PathBuf>,
+}
+
+/// How a call in a helper ended. Nothing that it started lives any more.
+#[derive(Debug)]
+pub enum HelperEnd {
+    /// The tool's result, and the whole text of each field that it had to cut, by name. A call that ran out of
+    /// time is here too when its helper could still tell: its error says so, and its output is what there was.
+    Done(CallResult, Vec<(String, Vec<u8>)>),
+    /// The time was up and the helper did not answer; it was ended.
+    TimedOut,
+    /// owd stopped it in the middle.
+    Stopped,
+    /// The helper is gone; whether the call took effect is not known.
+    Lost(String),
+}
+
+/// A process that waits for one job. Dropping it ends the process and all that it started.
+pub struct Helper {
+    pid: u32,
+    start: Option<u64>,
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    shared: Arc<Shared>,
+}
+
+impl Helper {
+    pub(super) fn new(
+        child: Child,
+        pid: u32,
+        start: Option<u64>,
+        input: ChildStdin,
+        output: ChildStdout,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self { pid, start, child: Some(child), input: Some(input), output: Some(output), shared }
+    }
+
+    #[must_use]
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// When it began, in clock ticks after boot.
+    #[must_use]
+    pub const fn start_ticks(&self) -> Option<u64> {
+        self.start
+    }
+
+    #[must_use]
+    pub fn boot_id(&self) -> Option<String> {
+        process::boot_id()
+    }
+
+    pub(super) fn output(&mut self) -> &mut ChildStdout {
+        self.output.as_mut().expect("taken only when the helper is dropped")
+    }
+
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Runs the call to its end.
+    ///
+    /// `stop` asks it to end; it then has `grace` before it is killed. Secrets are resolved here, after
+    /// policy and journal.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the call as if owd had died: at an unknown point.
+    pub async fn run(mut self, call: &Authorized<Call>, job: Job, stop: CancellationToken, grace: Span) -> HelperEnd {
+        let call = call.get();
+        let named = args::secrets_named(&call.args);
+        if let Some(unknown) = named.iter().find(|name| job.secrets.value(name).is_none()) {
+            let error = args::unknown_secret(unknown.as_str());
+            return HelperEnd::Done(CallResult::failed(error.kind, error.message), vec![]);
+        }
+        let time = job.limits.time.duration();
+        let message = ToHelper::Run(Box::new(wire_job(call, job)));
+        let (Some(mut input), Some(mut output)) = (self.input.take(), self.output.take()) else {
+            return HelperEnd::Lost("the helper was used before".into());
+        };
+        let mut limit = Instant::now() + time + MARGIN;
+        let sent = tokio::select! {
+            sent = wire::write(&mut input, &message) => sent,
+            () = stop.cancelled() => Err(io::Error::other("stopped before it began")),
+            () = sleep_until(limit) => Err(io::Error::other("the helper did not take its job")),
+        };
+        drop(message);
+        if let Err(error) = sent {
+            self.end().await;
+            if stop.is_cancelled() {
+                return HelperEnd::Stopped;
+            }
+            return HelperEnd::Lost(format!("the helper could not be told what to run: {error}"));
+        }
+        Shared::refill(&self.shared);
+        let answer = receive(&mut output);
+        tokio::pin!(answer);
+        let mut asked = false;
+        let answered = loop {
+            tokio::select! {
+                biased;
+                answered = &mut answer => break Some(answered),
+                () = stop.cancelled(), if !asked => {
+                    asked = true;
+                    limit = Instant::now() + grace.duration() + MARGIN;
+                    // If it cannot be told, it is gone, and the answer's pipe says so.
+                    drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Stop { grace })).await);
+                }
+                () = sleep_until(limit) => break None,
+            }
+        };
+        match answered {
+            Some(Ok(Some((result, kept)))) => {
+                let stopped = result.error.as_ref().is_some_and(|error| error.kind == CallErrorKind::Stopped);
+                if asked && stopped { HelperEnd::Stopped } else { HelperEnd::Done(result, kept) }
+            }
+            Some(gone) => {
+                self.end().await;
+                let why = match gone {
+                    Err(error) => format!("the helper's answer could not be read: {error}"),
+                    Ok(_) => "the helper died before it answered".into(),
+                };
+                HelperEnd::Lost(why)
+            }
+            None => {
+                self.end().await;
+                if asked { HelperEnd::Stopped } else { HelperEnd::TimedOut }
+            }
+        }
+    }
+
+    /// Ends a helper that did not come to its end by itself, and whatever it left.
+    async fn end(&self) {
+        let (pid, start) = (self.pid, self.start);
+        // It blocks for as long as processes take to die.
+        drop(tokio::task::spawn_blocking(move || end_helper(pid, start)).await);
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        drop(self.output.take());
+        let Some(mut child) = self.child.take() else { return };
+        let (shared, pid, start) = (Arc::clone(&self.shared), self.pid, self.start);
+        if tokio::runtime::Handle::try_current().is_err() {
+            return shared.forget(pid);
+        }
+        // With its pipes closed it ends by itself; its status must still be taken note of.
+        self.shared.tracker().spawn(async move {
+            if timeout(MARGIN * 2, child.wait()).await.is_err() {
+                drop(tokio::task::spawn_blocking(move || end_helper(pid, start)).await);
+                drop(timeout(MARGIN, child.wait()).await);
+            }
+            shared.forget(pid);
+        });
+    }
+}
+
+fn wire_job(call: &Call, job: Job) -> WireJob {
+    let Job { place, limits, facts, secrets, net, protected } = job;
+    let secrets: BTreeMap<String, String> =
+        secrets.iter().map(|(name, value)| (name.to_string(), value.expose().to_owned())).collect();
+    WireJob { call: call.clone(), place, limits, judged: Judged::of(&facts), net, protected, secrets }
+}
+
+type Answer = (CallResult, Vec<(String, Vec<u8>)>);
+
+async fn receive(output: &mut ChildStdout) -> io::Result<Option<Answer>> {
+    let Some(FromHelper::Done { result, kept: names }) = wire::read(output).await? else { return Ok(None) };
+    let mut kept = vec![];
+    for name in names {
+        let Some(mut text) = wire::read_bytes(output).await? else { return Ok(None) };
+        kept.push((name, mem::take(&mut *text)));
+    }
+    Ok(Some((result, kept)))
+}

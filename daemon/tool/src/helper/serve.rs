@@ -1,0 +1,93 @@
+//! The helper's own end.
+
+use std::io::{self, stdin, stdout};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use ow_model::CallResult;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::tree;
+use super::wire::{self, FromHelper, ToHelper};
+use super::work::{self, Stop, Work};
+use crate::capture::Finished;
+
+/// Runs one job that comes in on standard input, answers on standard output and ends.
+///
+/// The body of `owd helper`. It leads a session of its own, adopts the orphans below it, and hides its
+/// memory from others of the same user, since secrets pass through it.
+#[must_use]
+pub fn helper_main() -> ExitCode {
+    let served = become_helper()
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
+        .and_then(|runtime| {
+            let served = runtime.block_on(serve());
+            // A thread may hang in a system call; the process ends without it.
+            runtime.shutdown_background();
+            served
+        });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("owd helper: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn become_helper() -> io::Result<()> {
+    // It fails only where this process leads a group already, and then it is as good.
+    let _leads_already = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    }
+    Ok(())
+}
+
+async fn serve() -> io::Result<()> {
+    // A service manager's SIGTERM reaches every process of the service. owd says what becomes of a call,
+    // and the closed pipe says that it is gone.
+    let _terminate = signal(SignalKind::terminate())?;
+    let _interrupt = signal(SignalKind::interrupt())?;
+    let _hangup = signal(SignalKind::hangup())?;
+    let mut input = pipe::Receiver::from_owned_fd(stdin().as_fd().try_clone_to_owned()?)?;
+    let mut output = pipe::Sender::from_owned_fd(stdout().as_fd().try_clone_to_owned()?)?;
+    wire::write(&mut output, &FromHelper::Ready).await?;
+    let Some(ToHelper::Run(job)) = wire::read(&mut input).await? else { return Ok(()) };
+    let stop = Stop::default();
+    let work = match Work::new(*job, stop.clone()) {
+        Ok(work) => work,
+        Err(error) => return answer(&mut output, CallResult::failed(error.kind, error.message).into()).await,
+    };
+    let owd_gone = async {
+        while let Ok(Some(message)) = wire::read(&mut input).await {
+            match message {
+                ToHelper::Stop { grace } => stop.ask(grace.duration()),
+                ToHelper::Run(_) => break,
+            }
+        }
+    };
+    tokio::select! {
+        finished = work::run(work) => {
+            tree::kill_all();
+            answer(&mut output, finished).await
+        }
+        () = owd_gone => {
+            tree::kill_all();
+            Ok(())
+        }
+    }
+}
+
+async fn answer(output: &mut pipe::Sender, finished: Finished) -> io::Result<()> {
+    let Finished { result, kept } = finished;
+    let (names, texts): (Vec<String>, Vec<Vec<u8>>) = kept.into_iter().unzip();
+    wire::write(output, &FromHelper::Done { result, kept: names }).await?;
+    for text in texts {
+        wire::write_bytes(output, &text).await?;
+    }
+    Ok(())
+}

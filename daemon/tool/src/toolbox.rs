@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_model::{Call, CallResult, Position, RunId, TaskName, ToolName};
+use ow_policy::Authorized;
+
+use crate::{Tool, ToolSpec, files, http, shell};
+
+/// The tools that there are, by name.
+#[derive(Default)]
+pub struct Toolbox {
+    tools: BTreeMap<ToolName, (Arc<dyn Tool>, Runner)>,
+}
+
+/// Where a tool's calls run.
+#[derive(Clone)]
+pub enum Runner {
+    /// In a helper process; for the built-in tools only, since the helper knows no others.
+    Helper,
+    /// In owd itself: a tool that starts nothing and touches no file.
+    Daemon(Arc<dyn DaemonTool>),
+}
+
+/// The effect of a tool that runs inside owd.
+#[async_trait]
+pub trait DaemonTool: Send + Sync {
+    async fn run(&self, call: &Authorized<Call>, of: &CallOf) -> CallResult;
+}
+
+/// Which call of whom.
+#[derive(Clone, Debug)]
+pub struct CallOf {
+    pub task: Option<TaskName>,
+    pub run: RunId,
+    pub position: Position,
+    pub now: Timestamp,
+}
+
+impl Toolbox {
+    /// The tools that the helper runs.
+    #[must_use]
+    pub fn builtin() -> Self {
+        let mut toolbox = Self::default();
+        let tools: [Arc<dyn Tool>; 8] = [
+            Arc::new(shell::Shell::new()),
+            Arc::new(files::ReadFile::new()),
+            Arc::new(files::WriteFile::new()),
+            Arc::new(files::EditFile::new()),
+            Arc::new(files::ListDir::new()),
+            Arc::new(files::SearchFiles::new()),
+            Arc::new(files::MoveFile::new()),
+            Arc::new(http::HttpRequest::new()),
+        ];
+        for tool in tools {
+            toolbox.register(tool, Runner::Helper);
+        }
+        toolbox
+    }
+
+    /// Adds a tool. One of the same name is replaced.
+    pub fn register(&mut self, tool: Arc<dyn Tool>, runner: Runner) {
+        self.tools.insert(tool.spec().name.clone(), (tool, runner));
+    }
+
+    #[must_use]
+    pub fn tool(&self, name: &ToolName) -> Option<&dyn Tool> {
+        self.tools.get(name).map(|(tool, _)| &**tool)
+    }
+
+    /// The tool as a handle of its own, to be moved to a thread that may block.
+    #[must_use]
+    pub fn shared(&self, name: &ToolName) -> Option<Arc<dyn Tool>> {
+        self.tools.get(name).map(|(tool, _)| Arc::clone(tool))
+    }
+
+    #[must_use]
+    pub fn runner(&self, name: &ToolName) -> Option<&Runner> {
+        self.tools.get(name).map(|(_, runner)| runner)
+    }
+
+    /// All tools, by name.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.values().map(|(tool, _)| tool.spec())
+    }
+}
