@@ -28,6 +28,7 @@ pub struct Item {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[expect(clippy::large_enum_variant, reason = "nearly every item is an approval")]
 pub enum ItemKind {
     /// May this call run?
     Approval {

@@ -25,8 +25,8 @@ pub enum Fact {
     Rendered {
         step: u32,
         call: Call,
-        /// The values from outside that filled holes, by name.
-        holes: Vec<String>,
+        /// Where values from events and earlier results went.
+        holes: Vec<Hole>,
     },
     /// A step's templates could not be rendered.
     RenderFailed { step: u32, message: String },
@@ -40,8 +40,11 @@ pub enum Fact {
     Answered { position: Position, item: ItemId, answered: Answered },
     /// The answer edited the arguments; what runs is this call.
     Edited { position: Position, call: Call },
-    /// The call is about to take effect: the last commit before exec or connect.
-    Intended { position: Position, hash: CallHash, intent: Intent },
+    /// The answer no longer fits what it was given for (a bound file changed): the call is judged anew.
+    Voided { position: Position, item: ItemId, why: String },
+    /// The call is about to take effect: the last commit before exec or connect. `repeatable`: it has no
+    /// side effect, so that after a crash it may simply run again.
+    Intended { position: Position, hash: CallHash, repeatable: bool, intent: Intent },
     /// The call ended with this result.
     Done { position: Position, result: CallResult, took_ms: u64 },
     /// owd stopped the call in the middle.
@@ -52,6 +55,16 @@ pub enum Fact {
     Resumed,
     /// The last fact.
     Ended { outcome: Outcome },
+}
+
+/// A place in a rendered call that a value from an event or an earlier result filled.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Hole {
+    /// As written in the template: `event.path`, `steps.disks.stdout`.
+    pub name: String,
+    /// JSON pointer of the string in the arguments that it is a part of.
+    pub at: String,
 }
 
 /// How an item that a call waited for ended.

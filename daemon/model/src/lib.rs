@@ -21,7 +21,7 @@ pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{
     Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Resolution, Surface,
 };
-pub use journal::{Answered, Fact, Intent, Reconciled, RecordedFact};
+pub use journal::{Answered, Fact, Hole, Intent, Reconciled, RecordedFact};
 pub use name::{NameError, TaskName, ToolName, ZoneName};
 pub use rule::{Rule, RuleScope, RuleTarget};
 pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ impl fmt::Display for Span {
         for (unit, factor) in UNITS {
             if rest >= factor {
                 text.push_str(if text.is_empty() { "" } else { " " });
-                text.push_str(&format!("{}{unit}", rest / factor));
+                write!(text, "{}{unit}", rest / factor)?;
                 rest %= factor;
             }
         }

@@ -1,1 +1,12 @@
-//! Placeholder.
+//! The running system, held by a test: real binaries, a scratch home, real signals.
+//!
+//! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
+//! when its owner is dropped.
+
+mod owctl;
+mod owd;
+mod wait;
+
+pub use owctl::{Answer, Owctl};
+pub use owd::{Owd, Scratch, binary};
+pub use wait::{LIMIT, monotonic, until};
