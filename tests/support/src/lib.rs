@@ -3,10 +3,12 @@
 //! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
 //! when its owner is dropped.
 
+mod fault;
 mod owctl;
 mod owd;
 mod wait;
 
+pub use fault::{Fault, FaultAction, FaultCall};
 pub use owctl::{Answer, Owctl};
 pub use owd::{Owd, Scratch, binary};
 pub use wait::{LIMIT, monotonic, until};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// How long a test waits for a condition before it fails.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_mins(1);
 
 /// Looks until `look` gives something; panics with `what` after [`LIMIT`].
 ///
