@@ -27,6 +27,7 @@ impl<C> Authorized<C> {
 /// # Errors
 ///
 /// The verdict, when it is not to allow.
+#[expect(clippy::result_large_err, reason = "a verdict is made once a call and read at once")]
 pub fn authorize(call: Call, facts: &Facts, situation: &Situation) -> Result<Authorized<Call>, Verdict> {
     match judge(&call, facts, situation) {
         Verdict::Allow { .. } => Ok(Authorized(call)),

@@ -217,7 +217,7 @@ pub(crate) fn scope<'a>(situation: &Situation<'a>) -> Scope<'a> {
 }
 
 /// Whether a hole stands where no acceptance covers it: its name and what is wrong.
-pub(crate) fn hole_out_of_place(call: &Call, facts: &Facts, situation: &Situation) -> Option<String> {
+pub(crate) fn hole_out_of_place(facts: &Facts, situation: &Situation) -> Option<String> {
     let step = situation.step?;
     for hole in &step.holes {
         let name = &hole.name;
@@ -258,7 +258,5 @@ pub(crate) fn hole_out_of_place(call: &Call, facts: &Facts, situation: &Situatio
             (Action::Plain | Action::Paths { .. } | Action::Url { .. }, _) => {}
         }
     }
-    // `call` is what was rendered; its own text says nothing more about holes.
-    let _ = call;
     None
 }

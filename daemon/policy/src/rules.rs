@@ -32,7 +32,7 @@ pub(crate) fn offer(call: &Call, facts: &Facts, situation: &Situation) -> Option
     situation.task?;
     match situation.step {
         Some(StepFacts { step, text, holes }) => {
-            if hole_out_of_place(call, facts, situation).is_some() {
+            if hole_out_of_place(facts, situation).is_some() {
                 return None;
             }
             let mut names: Vec<String> = holes.iter().map(|hole| hole.name.clone()).collect();
@@ -67,7 +67,7 @@ fn covers(rule: &Rule, call: &Call, facts: &Facts, situation: &Situation) -> boo
                 facts.step == *step && facts.text == *text && facts.holes.iter().all(|hole| holes.contains(&hole.name))
             })
             && program(facts) == *bound
-            && hole_out_of_place(call, facts, situation).is_none();
+            && hole_out_of_place(facts, situation).is_none();
     }
     if situation.tainted && !rule.covers_outside {
         return false;

@@ -1,6 +1,7 @@
 //! Configured allows: argv prefixes, bounded by what the program's further options can do.
 
-use super::hazard::hazards;
+use super::hazard::{Hazard, hazards};
+use super::unwrap::runs_stdin;
 use super::word::{literal, split};
 
 /// An allow entry, read.
@@ -21,7 +22,11 @@ pub(crate) enum Uncovered {
 
 /// The entry that covers this argv.
 pub(crate) fn covering(argv: &[String], entries: &[String]) -> Result<String, Uncovered> {
-    let found = hazards(argv);
+    let mut found = hazards(argv);
+    if runs_stdin(argv) {
+        // Even spelled out: what it would run stands elsewhere.
+        found.push(Hazard { at: usize::MAX, why: format!("`{}` runs what comes on its standard input", argv[0]) });
+    }
     let mut uncovered = Uncovered::NoEntry;
     for entry in entries.iter().filter_map(|entry| read(entry)) {
         if !argv.starts_with(&entry.tokens) {

@@ -6,7 +6,7 @@ use super::hard::{Ground, block};
 use super::hazard::code_of_interpreter;
 use super::safe::{build_use, safe_use};
 use super::script::Script;
-use super::unwrap::{Inner, base_name, inner, is_interpreter, is_shell, runs_stdin};
+use super::unwrap::{Inner, WRAPPING_LIMIT, base_name, inner, is_interpreter, is_shell, runs_stdin};
 use crate::path::{Scope, Standing, standing};
 use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Situation};
 
@@ -198,14 +198,17 @@ pub(crate) fn hole_in_argv(argv: &[String], index: usize) -> Option<String> {
     if element.starts_with('-') && !ended {
         return Some("begins with `-` and would be taken for an option; put `--` before it".into());
     }
-    if is_code(argv, index) {
+    if is_code(argv, index, 0) {
         return Some("would become part of a command line".into());
     }
     None
 }
 
 /// Whether the element is run as code, or chooses what runs.
-fn is_code(argv: &[String], index: usize) -> bool {
+fn is_code(argv: &[String], index: usize, depth: usize) -> bool {
+    if depth > WRAPPING_LIMIT {
+        return true;
+    }
     let name = base_name(&argv[0]);
     let arguments = &argv[1..];
     let at = index - 1;
@@ -214,16 +217,16 @@ fn is_code(argv: &[String], index: usize) -> bool {
         return at <= code_of_interpreter(arguments, name).or(script).unwrap_or(usize::MAX);
     }
     match name {
-        "eval" | "ssh" | "source" | "." | "su" | "script" | "watch" | "parallel" | "npx" | "tmux" | "screen" => true,
+        "eval" | "ssh" | "source" | "." | "su" | "script" | "watch" | "parallel" | "npx" | "tmux" | "screen"
+        | "find" | "fd" | "xargs" => true,
         "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" | "jq" | "perl" => {
             arguments.iter().position(|argument| !argument.starts_with('-')).is_none_or(|script| at <= script)
                 || arguments.get(at.wrapping_sub(1)).is_some_and(|option| option == "-e" || option == "-f")
         }
-        "find" | "fd" | "xargs" => true,
         _ => match inner(argv).pop() {
             Some(Inner::Argv(started)) if argv.ends_with(&started) => {
                 let offset = argv.len() - started.len();
-                index <= offset || is_code(&started, index - offset)
+                index <= offset || is_code(&started, index - offset, depth + 1)
             }
             Some(Inner::Argv(_) | Inner::Script(_)) => true,
             None => false,

@@ -450,14 +450,11 @@ pub(crate) fn safe_use(argv: &[String]) -> Option<SafeUse> {
     let here = is_git || (safe.operands == Operands::PathsOrHere && operands.is_empty());
     let paths = match safe.operands {
         Operands::None if operands.is_empty() => vec![],
-        Operands::None => return None,
         Operands::PathsOrHere | Operands::Paths => operands,
         Operands::OnePath if operands.len() <= 1 => operands,
-        Operands::OnePath => return None,
         Operands::PatternThenPaths => operands.split_off(usize::from(!given_pattern).min(operands.len())),
         Operands::Text => vec![],
         Operands::Format if operands.iter().all(|operand| operand.starts_with('+')) => vec![],
-        Operands::Format => return None,
         // A revision with a colon names a file of the past, which is judged by its name as well.
         Operands::Revisions => operands
             .iter()
@@ -467,7 +464,7 @@ pub(crate) fn safe_use(argv: &[String]) -> Option<SafeUse> {
         Operands::BsdPs if operands.iter().all(|operand| operand.chars().all(|letter| "auxfjlw".contains(letter))) => {
             vec![]
         }
-        Operands::BsdPs => return None,
+        Operands::None | Operands::OnePath | Operands::Format | Operands::BsdPs => return None,
     };
     Some(SafeUse { name, paths, reads_here: here })
 }

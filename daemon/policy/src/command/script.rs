@@ -481,7 +481,7 @@ impl Reader<'_> {
             });
         }
         part.inner.extend(self.inner_of(std::slice::from_ref(&word)));
-        part.words.push(word);
+        part.words.extend(word.fields());
     }
 
     fn redirect(&mut self, redirect: &IoRedirect, part: &mut Part) {
@@ -563,6 +563,7 @@ impl Reader<'_> {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Side {
     Before,
     After,

@@ -10,6 +10,9 @@ pub(crate) enum Inner {
     Script(String),
 }
 
+/// More wrappers around one another are no honest command; what is further in asks anyway.
+pub(crate) const WRAPPING_LIMIT: usize = 8;
+
 /// Programs that run their arguments as a command, with the options that take a value of their own and the
 /// number of operands before the command.
 const WRAPPERS: &[(&str, &[&str], usize)] = &[
@@ -197,8 +200,7 @@ pub(crate) fn inner(argv: &[String]) -> Vec<Inner> {
 pub(crate) fn levels(argv: &[String], home: &Path, cwd: Option<&Path>) -> (Vec<Vec<String>>, Vec<Script>) {
     let (mut commands, mut scripts) = (vec![argv.to_vec()], vec![]);
     let mut at = 0;
-    // Eight wrappers around one another are no honest command; what is further in asks anyway.
-    while at < commands.len() && at < 8 {
+    while at < commands.len() && at < WRAPPING_LIMIT {
         for found in inner(&commands[at]) {
             match found {
                 Inner::Argv(argv) => commands.push(argv),

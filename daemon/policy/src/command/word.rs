@@ -6,6 +6,9 @@ use brush_parser::word::{Parameter, ParameterExpr, TildeExpr, WordPiece, WordPie
 /// Stands in a guessed text for what only the shell can tell.
 pub(crate) const UNKNOWN: char = '\u{fffc}';
 
+/// Stands where `$IFS` makes the shell split a word.
+const FIELD: char = '\u{1}';
+
 /// One word of shell text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Word {
@@ -29,17 +32,28 @@ impl Word {
         Self { text: text.to_owned(), literal: true, nested: vec![] }
     }
 
+    /// The words that the shell makes of this one by `$IFS`.
+    pub(crate) fn fields(self) -> Vec<Self> {
+        if self.literal || !self.text.contains(FIELD) {
+            return vec![self];
+        }
+        let Self { text, nested, .. } = self;
+        text.split(FIELD)
+            .filter(|field| !field.is_empty())
+            .map(|field| Self { text: field.to_owned(), literal: false, nested: nested.clone() })
+            .collect()
+    }
+
     pub(crate) fn read(raw: &str, places: Places) -> Self {
         if let Some(text) = literal(raw) {
             return Self { text, literal: true, nested: vec![] };
         }
         let mut word = Self { text: String::new(), literal: false, nested: vec![] };
-        match brush_parser::word::parse(raw, &ParserOptions::default()) {
-            Ok(pieces) => word.add(&pieces, raw, places),
-            Err(_) => {
-                word.text.push(UNKNOWN);
-                word.nested.push(raw.to_owned());
-            }
+        if let Ok(pieces) = brush_parser::word::parse(raw, &ParserOptions::default()) {
+            word.add(&pieces, raw, places);
+        } else {
+            word.text.push(UNKNOWN);
+            word.nested.push(raw.to_owned());
         }
         word
     }
@@ -94,8 +108,7 @@ impl Word {
         match (name, places.cwd) {
             ("HOME", _) => self.text.push_str(&places.home.to_string_lossy()),
             ("PWD", Some(cwd)) => self.text.push_str(&cwd.to_string_lossy()),
-            // A shell splits words at it; as a blank it separates what was glued to hide it.
-            ("IFS", _) => self.text.push(' '),
+            ("IFS", _) => self.text.push(FIELD),
             _ => self.text.push(UNKNOWN),
         }
         if source.contains('`') || source.contains("$(") {
@@ -156,8 +169,14 @@ pub(crate) fn literal(raw: &str) -> Option<String> {
     Some(text)
 }
 
+/// What a person can see for what it is: no control characters, nothing invisible, nothing that turns text around.
 fn plain(letter: char) -> Option<char> {
-    (letter == '\n' || letter == '\t' || !letter.is_control()).then_some(letter)
+    let deceives = matches!(
+        letter,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffc}' | '\u{e0000}'..='\u{e007f}'
+    );
+    (letter == '\n' || letter == '\t' || !(letter.is_control() || deceives)).then_some(letter)
 }
 
 /// Splits text into the raw words of one simple command; none where it is more than that.

@@ -23,7 +23,7 @@ const PRIVATE_V4: &[&str] = &[
     "168.63.129.16/32",
 ];
 
-/// What of 2000::/3 is not globally reachable. Outside of it nothing is, save the translations below.
+/// What of `2000::/3` is not globally reachable. Outside of it nothing is, save the translations below.
 const PRIVATE_V6: &[&str] = &["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
 static V4: LazyLock<Vec<Ipv4Net>> =

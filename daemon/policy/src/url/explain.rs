@@ -69,11 +69,9 @@ fn check_resolved(
 ) -> Result<(), Blocked> {
     let Some(Host::Domain(name)) = url.host() else { return guard.check(url) };
     let name = name.trim_end_matches('.');
-    match resolve(name) {
-        Some(addresses) => guard.check_addresses(url, &addresses),
-        None => {
-            guard.check(url)?;
-            Err(Blocked { why: format!("`{name}` does not resolve: no answer was given for it") })
-        }
+    if let Some(addresses) = resolve(name) {
+        return guard.check_addresses(url, &addresses);
     }
+    guard.check(url)?;
+    Err(Blocked { why: format!("`{name}` does not resolve: no answer was given for it") })
 }
