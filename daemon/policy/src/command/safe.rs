@@ -180,9 +180,9 @@ const LIST: &[Safe] = &[
     safe(&["paste"], "s", "d", &[], Operands::Paths),
     safe(
         &["diff"],
-        "uqrsNbBwiaEy",
+        "uqsbBwiaEy",
         "UCW",
-        &["unified", "brief", "recursive", "ignore-case", "ignore-all-space", "side-by-side", "color", "new-file"],
+        &["unified", "brief", "ignore-case", "ignore-all-space", "side-by-side", "color"],
         Operands::Paths,
     ),
     safe(&["cmp"], "bls", "n", &["silent", "quiet"], Operands::Paths),

@@ -194,6 +194,7 @@ const PROGRAMS: &[Program] = &[
             "exec",
             "toolexec",
             "vettool",
+            "c",
             "o",
             "overlay",
             "modfile",
