@@ -4,8 +4,11 @@
 //! returned, its fact survives `kill -9` and power loss. It decides nothing itself; where a decision
 //! needs what it reads (a due slot), it calls the pure core in the same transaction. It reads no clock.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 mod rows;
+mod sqlite;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -18,9 +21,10 @@ use tokio::sync::watch;
 pub use error::{ResolveError, StoreError, TaskError};
 pub use rows::{
     Accepted, BackupReport, Claim, Claimed, Damage, ItemFilter, NewItem, Page, PageRequest, ParkRequest, Resolved,
-    Retention, RunFilter, SaveChange, Saved, Start, StoreStats, StreamEvent, TakenRun, TaskFilter, TaskRow, Tended,
-    WakeTimes,
+    RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Start, StoreStats, StreamEvent, TakenRun,
+    TaskFilter, TaskRow, Tended, WakeTimes,
 };
+pub use sqlite::{SqliteStore, restore};
 
 /// The durable facts of one owd. Implementations pass one conformance suite.
 #[async_trait]
@@ -65,6 +69,20 @@ pub trait Store: Send + Sync + 'static {
     async fn revision(&self, task: TaskId, revision: u32) -> Result<Option<TaskSpec>, StoreError>;
     /// Live tasks in the order of their names.
     async fn tasks(&self, filter: &TaskFilter, page: &PageRequest) -> Result<Page<TaskRow>, StoreError>;
+
+    /// The names of tasks that come from files, but for those whose file is known to be gone.
+    async fn file_tasks(&self) -> Result<Vec<TaskName>, StoreError>;
+
+    /// What a watch of a task has seen of its files, by path; none: it has never looked.
+    async fn watch_seen(&self, task: TaskId, watch: &str) -> Result<Option<Vec<SeenFile>>, StoreError>;
+    /// Notes what a watch has seen, and which paths are gone. From now on it has looked.
+    async fn note_watch_seen(
+        &self,
+        task: TaskId,
+        watch: &str,
+        seen: &[SeenFile],
+        gone: &[Vec<u8>],
+    ) -> Result<(), StoreError>;
 
     // --- slots and runs ---
 

@@ -52,6 +52,17 @@ pub enum SaveChange {
     Unchanged,
 }
 
+/// A file as a watch saw it last.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SeenFile {
+    /// The bytes of its path below the watched one; empty for a watched file itself.
+    pub path: Vec<u8>,
+    pub inode: u64,
+    pub size: u64,
+    /// Nanoseconds since 1970.
+    pub modified: i64,
+}
+
 /// The question of `claim_due`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Claim {
@@ -234,4 +245,13 @@ pub struct BackupReport {
     pub into: PathBuf,
     pub bytes: u64,
     pub blobs: u64,
+}
+
+/// What `restore` did.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RestoreReport {
+    /// Where the store that was there before is kept; none: there was none.
+    pub kept: Option<PathBuf>,
+    pub blobs: u64,
+    pub epoch: u64,
 }

@@ -1,0 +1,105 @@
+//! What every [`Store`](crate::Store) must do: one suite, run by each implementation in its own tests.
+//!
+//! [`store_conformance!`](crate::store_conformance) makes one test a rule from a [`Place`] that can open its store
+//! again and again. Dropping a store stands for a crash: whatever was answered must be there afterwards.
+
+mod inbox;
+mod lists;
+mod race;
+mod retention;
+mod runs;
+mod scenarios;
+mod slots;
+mod support;
+mod tasks;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::Store;
+
+pub use inbox::*;
+pub use lists::*;
+pub use race::*;
+pub use retention::*;
+pub use runs::*;
+pub use scenarios::*;
+pub use slots::*;
+pub use tasks::*;
+
+/// Where one store lives. A fresh place is empty.
+pub trait Place: Send + Sync {
+    /// Opens the store; the one opened before has been dropped.
+    fn open(&self) -> impl Future<Output = Arc<dyn Store>> + Send;
+}
+
+/// Makes a test of each rule of the suite; the expression gives a fresh [`Place`] each time.
+#[macro_export]
+macro_rules! store_conformance {
+    ($place:expr) => {
+        $crate::store_conformance! { $place =>
+            // Tasks
+            an_equal_definition_changes_nothing
+            a_stale_revision_is_refused
+            a_task_belongs_to_where_it_was_made
+            an_instant_in_the_past_is_refused
+            a_circle_of_after_is_refused
+            a_deleted_task_leaves_records_and_nothing_else
+            a_returning_file_resumes_its_task_unless_a_person_paused_it
+            a_run_keeps_the_definition_it_started_with
+            // Slots and events
+            each_slot_fires_once_whatever_is_dropped
+            an_overdue_task_is_accounted_for_before_its_edit
+            a_pause_is_one_skipped_range
+            a_clock_set_back_fires_nothing_twice
+            an_event_is_accepted_once
+            events_wait_for_a_running_run_and_go_to_the_next_together
+            events_outlive_a_restart_and_a_pause
+            startup_fires_once_a_life
+            the_end_of_a_task_is_an_event_of_those_after_it
+            slots_are_found_by_overlap
+            a_hundred_due_tasks_are_claimed_in_steps
+            scheduler_scenarios_hold
+            // Runs
+            answered_runs_go_before_new_ones
+            a_run_waits_for_its_group_and_its_task
+            a_run_waits_for_the_network
+            a_late_run_is_missed
+            a_stale_worker_is_fenced
+            what_was_running_goes_on_in_the_next_life
+            the_kill_switch_starts_nothing
+            a_failed_run_is_told_and_equal_ones_fold
+            a_task_that_keeps_failing_pauses_itself
+            a_retry_waits_for_its_time_and_keeps_its_events
+            a_run_by_hand_respects_overlap
+            a_run_that_must_stop_is_told_once
+            a_cancelled_run_withdraws_its_questions
+            // Inbox
+            a_parked_run_goes_on_when_all_is_answered
+            an_equal_question_of_a_run_is_the_same_item
+            an_answer_must_fit_the_question
+            allowing_for_the_task_makes_its_rule
+            an_expired_item_takes_no_answer
+            reminders_come_after_twice_the_time
+            a_withdrawn_item_sends_its_run_on
+            a_notice_with_a_known_key_is_one_item
+            two_answers_have_one_winner
+            a_rule_is_used_as_often_as_it_may
+            // Lists, stream and care
+            lists_page_by_cursor
+            an_id_is_found_by_its_beginning
+            the_stream_tells_each_fact_once_it_is_durable
+            wake_times_name_the_earliest
+            retention_keeps_marks_keys_and_decisions
+            kept_bytes_outlive_a_restart_and_go_with_their_run
+        }
+    };
+    ($place:expr => $($rule:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $rule() {
+                $crate::conformance::$rule(&$place).await;
+            }
+        )*
+    };
+}

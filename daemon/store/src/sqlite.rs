@@ -1,0 +1,420 @@
+mod answers;
+mod backup;
+mod blobs;
+mod care;
+mod circle;
+mod claim;
+mod connection;
+mod damage;
+mod directory;
+mod ending;
+mod events;
+mod fault;
+mod items;
+mod journal;
+mod life;
+mod memory;
+mod reader;
+mod rules;
+mod runs;
+mod slots;
+mod stream;
+mod tasks;
+mod view;
+mod watches;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_model::{
+    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, Outcome, PauseReason, RecordedFact, Rule, RuleId, Run,
+    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+};
+use tokio::sync::watch;
+
+use self::answers::Given;
+use self::connection::{MIGRATIONS, open_store};
+use self::directory::DataDirectory;
+use self::ending::End;
+use self::fault::Located;
+use self::memory::{Memory, Shared};
+use self::reader::Readers;
+use self::runs::{ByHand, Hands};
+use self::tasks::Definition;
+use self::view::View;
+use self::writer::{Tx, Writer};
+use crate::{
+    Accepted, BackupReport, Claim, Claimed, Damage, ItemFilter, NewItem, Page, PageRequest, ParkRequest, ResolveError,
+    Resolved, Retention, RunFilter, Saved, SeenFile, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun,
+    TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
+};
+
+#[cfg(test)]
+mod tests;
+
+pub use self::backup::restore;
+
+/// The embedded store: one SQLite file and a folder of content-addressed files, in a directory that one process owns.
+///
+/// Dropping it waits until what was accepted is written, then lets go of the directory.
+#[derive(Debug)]
+pub struct SqliteStore {
+    // In the order in which they must end: readers, then the writer, then the lock.
+    readers: Readers,
+    writer: Writer,
+    shared: Arc<Shared>,
+    stream_head: watch::Receiver<u64>,
+    directory: DataDirectory,
+}
+
+impl SqliteStore {
+    /// Opens the store of a data directory; makes both if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::InUse`] if another process has it, [`StoreError::Newer`] for a later owd's store and
+    /// [`StoreError::Damaged`] for one that cannot be read: both are left as they are.
+    pub fn open(dir: &Path) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(dir, MIGRATIONS)
+    }
+
+    fn open_with(dir: &Path, migrations: &[&str]) -> Result<Arc<Self>, StoreError> {
+        let directory = DataDirectory::lock(dir)?;
+        let file = directory.store();
+        let db = open_store(&directory, migrations)?;
+        let head = stream::head(&View::new(&db)).map_err(|error| error.locate(&file))?;
+        let (sender, stream_head) = watch::channel(head);
+        let shared = Arc::new(Shared::default());
+        let memory = Memory::new(shared.clone(), directory.blobs());
+        let writer = Writer::spawn(db, file.clone(), memory, sender)
+            .map_err(|source| StoreError::Directory { dir: dir.into(), source })?;
+        let readers = Readers::new(file, writer.notes());
+        Ok(Arc::new(Self { readers, writer, shared, stream_head, directory }))
+    }
+
+    /// The file that holds everything but the content-addressed files.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        self.directory.store()
+    }
+
+    /// Performs a fact that happens at `now`.
+    async fn write<T, E, W>(&self, now: Timestamp, work: W) -> Result<T, E>
+    where
+        W: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: Located,
+    {
+        self.writer
+            .write(move |tx| {
+                tx.memory.latest = tx.memory.latest.max(now);
+                work(tx)
+            })
+            .await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn begin_life(&self, life: &str, now: Timestamp) -> Result<Start, StoreError> {
+        let life = life.to_owned();
+        self.write(now, move |tx| life::begin_life(tx, &life, now)).await
+    }
+
+    async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.writer.write(move |tx| claim::clock_changed(tx, now)).await
+    }
+
+    async fn save_task(
+        &self,
+        spec: &TaskSpec,
+        source: TaskSource,
+        text: &str,
+        expect_revision: Option<u32>,
+        now: Timestamp,
+    ) -> Result<Saved, TaskError> {
+        let definition = Definition { spec: spec.clone(), source, text: text.to_owned(), expect_revision };
+        self.write(now, move |tx| tasks::save_task(tx, &definition, now)).await
+    }
+
+    async fn delete_task(&self, name: &TaskName, now: Timestamp) -> Result<Vec<RunId>, TaskError> {
+        let name = name.clone();
+        self.write(now, move |tx| tasks::delete_task(tx, &name, now)).await
+    }
+
+    async fn pause_task(&self, name: &TaskName, reason: PauseReason, now: Timestamp) -> Result<(), TaskError> {
+        let name = name.clone();
+        self.write(now, move |tx| tasks::pause_task(tx, &name, &reason, now)).await
+    }
+
+    async fn resume_task(&self, name: &TaskName, now: Timestamp) -> Result<(), TaskError> {
+        let name = name.clone();
+        self.write(now, move |tx| tasks::resume_task(tx, &name, now)).await
+    }
+
+    async fn pause_all(&self, by: &str, now: Timestamp) -> Result<(), StoreError> {
+        let by = by.to_owned();
+        self.write(now, move |tx| life::pause_all(tx, &by, now)).await
+    }
+
+    async fn resume_all(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.write(now, move |tx| life::resume_all(tx, now)).await
+    }
+
+    async fn task(&self, name: &TaskName) -> Result<Option<TaskRow>, StoreError> {
+        let name = name.clone();
+        self.readers.read(move |view| tasks::task(view, &name)).await
+    }
+
+    async fn revision(&self, task: TaskId, revision: u32) -> Result<Option<TaskSpec>, StoreError> {
+        self.readers.read(move |view| tasks::revision(view, task, revision)).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter, page: &PageRequest) -> Result<Page<TaskRow>, StoreError> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.readers.read(move |view| tasks::tasks(view, &filter, &page)).await
+    }
+
+    async fn file_tasks(&self) -> Result<Vec<TaskName>, StoreError> {
+        self.readers.read(watches::file_tasks).await
+    }
+
+    async fn watch_seen(&self, task: TaskId, watch: &str) -> Result<Option<Vec<SeenFile>>, StoreError> {
+        let watch = watch.to_owned();
+        self.readers.read(move |view| watches::seen(view, task, &watch)).await
+    }
+
+    async fn note_watch_seen(
+        &self,
+        task: TaskId,
+        watch: &str,
+        seen: &[SeenFile],
+        gone: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        let (watch, seen, gone) = (watch.to_owned(), seen.to_vec(), gone.to_vec());
+        self.writer.write(move |tx| watches::note(tx, task, &watch, &seen, &gone)).await
+    }
+
+    async fn claim_due(&self, claim: &Claim) -> Result<Claimed, StoreError> {
+        let claim = *claim;
+        self.write(claim.now, move |tx| claim::claim_due(tx, &claim)).await
+    }
+
+    async fn accept_events(&self, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError> {
+        let events = events.to_vec();
+        self.write(now, move |tx| events::accept_events(tx, &events, now)).await
+    }
+
+    async fn run_now(
+        &self,
+        name: &TaskName,
+        by: &str,
+        payload: Option<serde_json::Value>,
+        now: Timestamp,
+    ) -> Result<RunId, TaskError> {
+        let (name, asked) = (name.clone(), ByHand { by: by.to_owned(), payload });
+        self.write(now, move |tx| runs::run_now(tx, &name, &asked, now)).await
+    }
+
+    async fn retry_run(&self, run: RunId, _by: &str, now: Timestamp) -> Result<RunId, TaskError> {
+        self.write(now, move |tx| runs::retry_run(tx, run, now)).await
+    }
+
+    async fn take_runs(
+        &self,
+        answered: usize,
+        fresh: usize,
+        network: bool,
+        now: Timestamp,
+    ) -> Result<Vec<TakenRun>, StoreError> {
+        let hands = Hands { answered, fresh, network };
+        self.write(now, move |tx| runs::take_runs(tx, &hands, now)).await
+    }
+
+    async fn append(
+        &self,
+        session: SessionId,
+        next: u32,
+        facts: &[Fact],
+        used: Option<RuleId>,
+        now: Timestamp,
+    ) -> Result<u32, StoreError> {
+        let facts = facts.to_vec();
+        self.write(now, move |tx| journal::append(tx, session, next, &facts, used, now)).await
+    }
+
+    async fn park(&self, request: &ParkRequest, now: Timestamp) -> Result<Vec<ItemId>, StoreError> {
+        let request = request.clone();
+        self.write(now, move |tx| items::park(tx, &request, now)).await
+    }
+
+    async fn end_run(
+        &self,
+        run: RunId,
+        next: u32,
+        outcome: &Outcome,
+        ran_for_ms: u64,
+        retry_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let end = End { next, outcome: outcome.clone(), ran_for_ms, retry_at };
+        self.write(now, move |tx| ending::end_run(tx, run, &end, now)).await
+    }
+
+    async fn interrupt_run(
+        &self,
+        run: RunId,
+        next: u32,
+        facts: &[Fact],
+        ran_for_ms: u64,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let facts = facts.to_vec();
+        self.write(now, move |tx| ending::interrupt_run(tx, run, next, &facts, ran_for_ms, now)).await
+    }
+
+    async fn cancel_run(&self, run: RunId, why: &str, now: Timestamp) -> Result<bool, TaskError> {
+        let why = why.to_owned();
+        self.write(now, move |tx| ending::cancel_run(tx, run, &why, now)).await
+    }
+
+    async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        self.readers.read(move |view| Ok(runs::run_row(view, run)?.map(|row| row.run))).await
+    }
+
+    async fn runs(&self, filter: &RunFilter, page: &PageRequest) -> Result<Page<Run>, StoreError> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.readers.read(move |view| runs::runs(view, &filter, &page)).await
+    }
+
+    async fn runs_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.readers.read(move |view| runs::by_prefix(view, "runs", &prefix, limit)).await
+    }
+
+    async fn journal(&self, session: SessionId) -> Result<Vec<RecordedFact>, StoreError> {
+        self.readers.read(move |view| journal::journal(view, session)).await
+    }
+
+    async fn run_events(&self, run: RunId) -> Result<Vec<NewEvent>, StoreError> {
+        self.readers.read(move |view| events::run_events(view, run)).await
+    }
+
+    async fn slots(
+        &self,
+        task: TaskId,
+        from: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<SlotRecord>, StoreError> {
+        self.readers.read(move |view| slots::slots(view, task, from, until, limit)).await
+    }
+
+    async fn resolve(
+        &self,
+        item: ItemId,
+        answer: &Answer,
+        by: &AnswerBy,
+        now: Timestamp,
+    ) -> Result<Resolved, ResolveError> {
+        let given = Given { answer: answer.clone(), by: by.clone() };
+        self.write(now, move |tx| answers::resolve(tx, item, &given, now)).await?
+    }
+
+    async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError> {
+        let (item, key) = (item.clone(), key.to_owned());
+        self.write(now, move |tx| items::notify(tx, &item, &key, now)).await
+    }
+
+    async fn tend_items(&self, now: Timestamp) -> Result<Tended, StoreError> {
+        self.write(now, move |tx| answers::tend_items(tx, now)).await
+    }
+
+    async fn withdraw_item(&self, item: ItemId, why: &str, now: Timestamp) -> Result<(), StoreError> {
+        let why = why.to_owned();
+        self.write(now, move |tx| items::withdraw_item(tx, item, &why, now)).await
+    }
+
+    async fn item(&self, item: ItemId) -> Result<Option<Item>, StoreError> {
+        self.readers.read(move |view| Ok(items::item_row(view, item)?.map(|row| row.item))).await
+    }
+
+    async fn items(&self, filter: &ItemFilter, page: &PageRequest) -> Result<Page<Item>, StoreError> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.readers.read(move |view| items::items(view, &filter, &page)).await
+    }
+
+    async fn items_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ItemId>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.readers.read(move |view| runs::by_prefix(view, "items", &prefix, limit)).await
+    }
+
+    async fn add_rule(&self, rule: &Rule) -> Result<(), StoreError> {
+        let rule = rule.clone();
+        self.write(rule.created_at, move |tx| rules::add_rule(tx, &rule)).await
+    }
+
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError> {
+        self.writer.write(move |tx| rules::remove_rule(tx, rule)).await
+    }
+
+    async fn rules(&self, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError> {
+        let task = task.cloned();
+        self.readers.read(move |view| rules::rules(view, task.as_ref(), now)).await
+    }
+
+    async fn stream(&self, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError> {
+        self.readers.read(move |view| stream::stream(view, after, limit)).await
+    }
+
+    fn stream_head(&self) -> watch::Receiver<u64> {
+        self.stream_head.clone()
+    }
+
+    async fn wake_times(&self) -> Result<WakeTimes, StoreError> {
+        let network = self.shared.network.load(Ordering::Relaxed);
+        self.readers.read(move |view| care::wake_times(view, network)).await
+    }
+
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<bool, StoreError> {
+        let retention = *retention;
+        self.write(now, move |tx| care::retain(tx, &retention, now)).await
+    }
+
+    async fn backup(&self, into: &Path) -> Result<BackupReport, StoreError> {
+        let (file, blobs) = (self.directory.store(), self.directory.blobs());
+        let (shared, into) = (self.shared.clone(), into.to_owned());
+        self.readers.run(move || backup::backup(&file, &blobs, shared, &into)).await
+    }
+
+    async fn put_blob(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
+        let hash = BlobHash::of(bytes);
+        let bytes: Arc<[u8]> = bytes.into();
+        loop {
+            let (folder, content) = (self.directory.blobs(), bytes.clone());
+            self.readers.run(move || blobs::write_file(&folder, hash, &content)).await?;
+            let length = bytes.len() as u64;
+            if self.writer.write(move |tx| blobs::add(tx, hash, length)).await? {
+                return Ok(hash);
+            }
+        }
+    }
+
+    async fn blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, StoreError> {
+        let folder = self.directory.blobs();
+        self.readers.run(move || blobs::read_file(&folder, hash)).await
+    }
+
+    async fn stats(&self) -> Result<StoreStats, StoreError> {
+        let file = self.directory.store();
+        self.readers.read(move |view| care::stats(view, &file)).await
+    }
+
+    async fn damage(&self) -> Result<Vec<Damage>, StoreError> {
+        self.readers.read(damage::damage).await
+    }
+}

@@ -1,0 +1,55 @@
+use rusqlite::params;
+use tracing::error;
+
+use super::items;
+use super::view::{Broken, Source, View, micros};
+use super::writer::Tx;
+use crate::{Damage, StoreError};
+
+/// Keeps broken rows aside and takes them out of what is due, so that they stop nothing else.
+pub(crate) fn set_aside(tx: &mut Tx<'_>, broken: &[Broken]) -> Result<(), StoreError> {
+    for Broken { table, key, why, record } in broken {
+        let added = tx.change(
+            "INSERT OR IGNORE INTO damage (source, key, why, record, found_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![table, key, why, record, micros(tx.memory.latest)],
+        )?;
+        if added > 0 {
+            error!(table, key, why, "a record cannot be read and was set aside");
+        }
+        match *table {
+            "tasks" => {
+                tx.change("UPDATE tasks SET wake_at = NULL WHERE id = ?1", [key])?;
+            }
+            "revisions" => {
+                tx.change(
+                    "UPDATE tasks SET wake_at = NULL
+                     WHERE (id, revision) IN (SELECT task, revision FROM revisions WHERE id = ?1)",
+                    [key],
+                )?;
+            }
+            "runs" => {
+                tx.change("UPDATE runs SET state = 'damaged' WHERE id = ?1", [key])?;
+            }
+            "items" => items::give_up(tx, key)?,
+            "events" => {
+                tx.change("UPDATE events SET state = 3 WHERE id = ?1", [key])?;
+            }
+            "rules" => {
+                // A permission that cannot be read is none.
+                tx.change("DELETE FROM rules WHERE id = ?1", [key])?;
+            }
+            "stream" => {
+                tx.change("DELETE FROM stream WHERE position = ?1", [key])?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn damage(view: &View<'_>) -> Result<Vec<Damage>, StoreError> {
+    let source = Source { table: "damage", key: 0 };
+    view.rows(source, "SELECT id, source, key, why, found_at FROM damage ORDER BY id", [], |record| {
+        Ok(Damage { table: record.text(1)?, key: record.text(2)?, why: record.text(3)?, found_at: record.time(4)? })
+    })
+}

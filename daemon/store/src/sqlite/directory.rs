@@ -1,0 +1,118 @@
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+pub(crate) const STORE_FILE: &str = "owd.db";
+const LOCK_FILE: &str = "owd.lock";
+const BLOB_FOLDER: &str = "blobs";
+/// A store that is being made; never one that holds anything.
+const NEW_FILE: &str = "owd.db.new";
+/// A restored store that is about to take its place.
+const RESTORED_FILE: &str = "owd.db.restored";
+
+/// A data directory that this process alone uses, for as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct DataDirectory {
+    path: PathBuf,
+    /// Holds the lock; the system lets go of it when the process dies, however it dies.
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Makes the directory if it is missing, private whatever the umask, and locks it.
+    pub(crate) fn lock(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Directory { dir: path.into(), source };
+        if !path.is_dir() {
+            private_folder(path).map_err(failed)?;
+        }
+        let lock_path = path.join(LOCK_FILE);
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock_path)
+            .map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                lock.read_to_string(&mut holder).map_err(failed)?;
+                return Err(StoreError::InUse { dir: path.into(), pid: holder.trim().parse().unwrap_or(0) });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        lock.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+        lock.set_len(0).map_err(failed)?;
+        lock.rewind().map_err(failed)?;
+        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+        let directory = Self { path: path.into(), _lock: lock };
+        // Somebody else's folder (a home, /tmp) keeps its mode; what is owd's own is private.
+        if directory.store().exists() {
+            fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
+        }
+        Ok(directory)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path.join(STORE_FILE)
+    }
+
+    pub(crate) fn new_store(&self) -> PathBuf {
+        self.path.join(NEW_FILE)
+    }
+
+    pub(crate) fn restored_store(&self) -> PathBuf {
+        self.path.join(RESTORED_FILE)
+    }
+
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.path.join(BLOB_FOLDER)
+    }
+}
+
+/// Makes a folder, and its missing parents, that only its owner may enter.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        private_folder(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    // The umask may have taken bits from the owner too.
+    fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Makes a new file that only its owner may read; refuses one that exists.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Makes names in this folder durable.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}
+
+/// The name of a SQLite side file: `-wal`, `-shm`.
+pub(crate) fn beside(store: &Path, suffix: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

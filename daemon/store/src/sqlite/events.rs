@@ -1,0 +1,108 @@
+use jiff::Timestamp;
+use ow_model::{
+    Disposition, EventId, EventKey, EventPayload, NewEvent, RunId, SlotKey, TaskId, TaskName, WaitingEvent,
+};
+use rusqlite::params;
+
+use super::slots::record_slot;
+use super::tasks::{self, Head};
+use super::view::{Source, View, json, micros};
+use super::writer::Tx;
+use crate::{Accepted, StoreError, TaskError};
+
+const EVENTS: Source = Source { table: "events", key: 0 };
+
+pub(crate) fn accept_events(tx: &mut Tx<'_>, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError> {
+    let mut last: Option<(&TaskName, TaskId)> = None;
+    let mut accepted = Vec::with_capacity(events.len());
+    for event in events {
+        let task = match last {
+            Some((name, task)) if *name == event.task => task,
+            _ => tasks::known(tx, &event.task)?.id,
+        };
+        last = Some((&event.task, task));
+        accepted.push(accept(tx, task, event, now)?);
+    }
+    Ok(accepted)
+}
+
+/// Accepts one event and has its task looked at.
+///
+/// The slot record of a key outlives the event itself and makes it known as well.
+pub(crate) fn accept(tx: &Tx<'_>, task: TaskId, event: &NewEvent, now: Timestamp) -> Result<Accepted, StoreError> {
+    let added = tx.change(
+        "INSERT OR IGNORE INTO events (task, key, payload, depth, received_at, state)
+         SELECT ?1, ?2, ?3, ?4, ?5, 0
+         WHERE NOT EXISTS (SELECT 1 FROM slots WHERE task = ?1 AND kind = 2 AND key = ?2)",
+        params![task.0, event.key.0, json(&event.payload), event.depth, micros(now)],
+    )?;
+    if added == 0 {
+        return Ok(Accepted::Duplicate);
+    }
+    tx.change(
+        "UPDATE tasks SET waiting = waiting + 1,
+             wake_at = CASE state WHEN 'active' THEN min(coalesce(wake_at, ?2), ?2) ELSE wake_at END
+         WHERE id = ?1",
+        params![task.0, micros(now)],
+    )?;
+    Ok(Accepted::New)
+}
+
+pub(crate) fn waiting(view: &View<'_>, head: &Head) -> Result<Vec<WaitingEvent>, StoreError> {
+    view.rows(
+        EVENTS,
+        "SELECT id, key, depth, received_at FROM events WHERE task = ?1 AND state = 0 ORDER BY id",
+        [head.id.0],
+        |record| {
+            Ok(WaitingEvent {
+                id: EventId(record.int(0)?),
+                key: EventKey(record.text(1)?),
+                depth: record.number(2)?,
+                received_at: record.time(3)?,
+            })
+        },
+    )
+}
+
+/// Gives an account of what still waits when its task goes.
+pub(crate) fn refuse_waiting(tx: &mut Tx<'_>, head: &Head, why: &str, now: Timestamp) -> Result<(), StoreError> {
+    for event in waiting(tx, head)? {
+        record_slot(tx, head, &SlotKey::Event(event.key), &Disposition::Skipped { why: why.into() }, now)?;
+        tx.change("UPDATE events SET state = 2 WHERE id = ?1", [event.id.0])?;
+    }
+    tx.change("UPDATE tasks SET waiting = 0 WHERE id = ?1", [head.id.0])?;
+    Ok(())
+}
+
+/// Keeps what a person gave to a run by hand as its event; it never waits for another run.
+pub(crate) fn keep_payload(
+    tx: &Tx<'_>,
+    task: TaskId,
+    run: RunId,
+    payload: &EventPayload,
+    now: Timestamp,
+) -> Result<EventId, StoreError> {
+    let id = tx.insert(
+        "INSERT INTO events (task, key, payload, depth, received_at, state) VALUES (?1, ?2, ?3, 0, ?4, 1)",
+        params![task.0, format!("manual:{run}"), json(payload), micros(now)],
+    )?;
+    Ok(EventId(id))
+}
+
+pub(crate) fn run_events(view: &View<'_>, run: RunId) -> Result<Vec<NewEvent>, StoreError> {
+    view.rows(
+        EVENTS,
+        "SELECT e.id, r.task_name, e.key, e.payload, e.depth
+         FROM runs r JOIN run_events g ON g.run = r.ord JOIN events e ON e.id = g.event
+         WHERE r.id = ?1 ORDER BY e.id",
+        [run.to_string()],
+        |record| {
+            Ok(NewEvent {
+                task: record.parsed(1)?,
+                key: EventKey(record.text(2)?),
+                payload: record.json(3)?,
+                depth: record.number(4)?,
+            })
+        },
+    )
+}

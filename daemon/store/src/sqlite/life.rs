@@ -1,0 +1,191 @@
+use jiff::Timestamp;
+use ow_model::{EventKey, EventPayload, Fact, ItemKind, NewEvent, Outcome, Position, RunState, TaskId, TaskState};
+use rusqlite::params;
+use serde_json::json;
+
+use super::claim::{Look, RESTORED, account_for_pause, advance};
+use super::ending::{finish, finish_unknown};
+use super::events;
+use super::items::{ask_anew, notify};
+use super::journal;
+use super::runs::{RunRow, queue_again, run_at};
+use super::slots::missed_after_all;
+use super::stream::tell;
+use super::tasks;
+use super::view::{Source, View, micros};
+use super::writer::Tx;
+use crate::{NewItem, Start, StoreError};
+
+/// In a store that a backup has just become; taken out when a life has dealt with it.
+pub(crate) const WAS_RESTORED: &str = "restored";
+
+pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<Start, StoreError> {
+    tx.memory.awake_since = Some(now);
+    let source = Source { table: "stream", key: 0 };
+    let last_seen =
+        tx.row(source, "SELECT position, at FROM stream ORDER BY position DESC LIMIT 1", [], |record| record.time(1))?;
+    let epoch = epoch(tx)?;
+    set_meta(tx, "life", life)?;
+    if tx.meta(WAS_RESTORED)?.is_some() {
+        settle_restored(tx, epoch, now)?;
+    }
+    let interrupted = go_on(tx, now)?;
+    fire_startup(tx, life, now)?;
+    tell(tx, "owd.started", "owd", &json!({ "life": life, "epoch": epoch, "interrupted": interrupted }), now)?;
+    Ok(Start { interrupted, last_seen, paused_all: paused_all(tx)?.is_some(), epoch })
+}
+
+/// Queues what stood in the middle; what was to be stopped is not begun again.
+fn go_on(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for row in in_states(tx, &["running", "interrupted"])? {
+        match &row.stop_why {
+            Some(why) => {
+                finish(tx, &row, &Outcome::Cancelled { why: why.clone() }, row.run.ran_for_ms, None, now)?;
+            }
+            None => queue_again(tx, &row, false, now)?,
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn in_states(tx: &Tx<'_>, states: &[&'static str]) -> Result<Vec<RunRow>, StoreError> {
+    let mut rows = vec![];
+    for state in states {
+        // The list of open states is the index's own condition.
+        let orders: Vec<i64> = tx.column(
+            "SELECT ord FROM runs WHERE state = ?1 AND state IN ('queued', 'running', 'parked', 'interrupted')
+             ORDER BY ord",
+            [state],
+        )?;
+        for order in orders {
+            rows.extend(run_at(tx, order)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), StoreError> {
+    let waiting: Vec<i64> =
+        tx.column("SELECT id FROM tasks WHERE has_startup = 1 AND state <> 'deleted' ORDER BY id", [])?;
+    for task in waiting {
+        let Some(head) = tasks::head(tx, TaskId(task))? else { continue };
+        let event = NewEvent {
+            task: head.name,
+            key: EventKey(format!("startup:{life}")),
+            payload: EventPayload { kind: "startup".into(), data: json!({ "life": life }) },
+            depth: 0,
+        };
+        events::accept(tx, head.id, &event, now)?;
+    }
+    Ok(())
+}
+
+/// Deals with a restored store: nobody knows what happened after the backup was made.
+///
+/// What was asked is asked anew. A run in the middle of a call goes on and that call is asked about. A run that
+/// had begun otherwise, or whose slot waited for a worker, may have gone on to its end: it is not repeated.
+/// Slots since the backup are recorded as missed.
+fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), StoreError> {
+    let mut unknown = 0_u64;
+    for row in in_states(tx, &["queued", "running", "interrupted", "parked"])? {
+        match &row.run.state {
+            RunState::Parked { .. } => ask_anew(tx, &row, "the store was restored; it is asked again", now)?,
+            RunState::Queued { .. } if row.next_seq == 0 => {
+                missed_after_all(tx, row.run.task, row.run.scheduled_for, row.run.id, RESTORED)?;
+                finish(tx, &row, &Outcome::Missed { why: RESTORED.into() }, row.run.ran_for_ms, None, now)?;
+            }
+            _ if in_a_call(tx, &row)? => {
+                tx.change("UPDATE runs SET state = 'interrupted' WHERE ord = ?1", [row.run.order])?;
+            }
+            _ => {
+                unknown += 1;
+                finish_unknown(tx, &row, now)?;
+            }
+        }
+    }
+    let active: Vec<i64> = tx.column("SELECT id FROM tasks WHERE state = 'active' ORDER BY id", [])?;
+    for task in active {
+        let Some(head) = tasks::head(tx, TaskId(task))? else { continue };
+        if head.state == TaskState::Active {
+            advance(tx, &head, Look::Restored, now)?;
+        }
+    }
+    tx.change("DELETE FROM meta WHERE key = ?1", [WAS_RESTORED])?;
+    let text = format!(
+        "the store was restored from a backup: slots since then are recorded as missed, open questions are asked \
+         again, and {unknown} runs ended because what they did since is not known"
+    );
+    let told = NewItem {
+        task: None,
+        run: None,
+        title: "The store was restored".into(),
+        kind: ItemKind::Notification { text },
+        expires_in: None,
+        remind_after: None,
+    };
+    notify(tx, &told, &format!("restored:{epoch}"), now)?;
+    Ok(())
+}
+
+/// Whether the run's last call with a side effect was begun and its end is not known.
+fn in_a_call(tx: &Tx<'_>, row: &RunRow) -> Result<bool, StoreError> {
+    let mut open: Option<Position> = None;
+    for recorded in journal::facts(tx, row.run.order)? {
+        match recorded.fact {
+            Fact::Intended { position, repeatable, .. } => open = (!repeatable).then_some(position),
+            Fact::Done { position, .. } | Fact::Reconciled { position, .. } if open == Some(position) => open = None,
+            _ => {}
+        }
+    }
+    Ok(open.is_some())
+}
+
+/// Who paused everything, if someone did.
+pub(crate) fn paused_all(view: &View<'_>) -> Result<Option<String>, StoreError> {
+    view.meta("paused_all")
+}
+
+pub(crate) fn pause_all(tx: &mut Tx<'_>, by: &str, now: Timestamp) -> Result<(), StoreError> {
+    if paused_all(tx)?.is_some() {
+        return Ok(());
+    }
+    set_meta(tx, "paused_all", by)?;
+    set_meta(tx, "paused_at", &micros(now).to_string())?;
+    tell(tx, "owd.paused", "owd", &json!({ "by": by }), now)
+}
+
+pub(crate) fn resume_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    if paused_all(tx)?.is_none() {
+        return Ok(());
+    }
+    account_for_pause(tx, now)?;
+    tx.change("DELETE FROM meta WHERE key = 'paused_all'", [])?;
+    set_meta(tx, "resumed_at", &micros(now).to_string())?;
+    for row in in_states(tx, &["interrupted"])? {
+        queue_again(tx, &row, false, now)?;
+    }
+    tell(tx, "owd.resumed", "owd", &json!({}), now)
+}
+
+/// Whether the kill switch was thrown and opened again after a run was taken at `taken_at`.
+pub(crate) fn resumed_since(view: &View<'_>, taken_at: Option<Timestamp>) -> Result<bool, StoreError> {
+    let instant = |key| -> Result<Option<i64>, StoreError> { Ok(view.meta(key)?.and_then(|at| at.parse().ok())) };
+    let (Some(paused), Some(resumed), Some(taken)) = (instant("paused_at")?, instant("resumed_at")?, taken_at) else {
+        return Ok(false);
+    };
+    Ok(paused_all(view)?.is_none() && micros(taken) <= paused && paused <= resumed)
+}
+
+pub(crate) fn epoch(view: &View<'_>) -> Result<u64, StoreError> {
+    Ok(view.meta("epoch")?.and_then(|epoch| epoch.parse().ok()).unwrap_or(1))
+}
+
+pub(crate) fn set_meta(view: &View<'_>, key: &str, value: &str) -> Result<(), StoreError> {
+    view.change(
+        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2",
+        params![key, value],
+    )?;
+    Ok(())
+}

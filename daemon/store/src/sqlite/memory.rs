@@ -1,0 +1,66 @@
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use jiff::Timestamp;
+use ow_model::{TaskId, TaskSpec};
+use ow_schedule::Schedule;
+
+/// Revisions kept parsed and compiled.
+const COMPILED: usize = 128;
+
+/// What the writer remembers between facts. All of it can be read or computed again.
+pub(crate) struct Memory {
+    compiled: HashMap<(TaskId, u32), (u64, Arc<Compiled>)>,
+    uses: u64,
+    /// Since when owd has been awake, as last said by `begin_life` or `claim_due`.
+    pub(crate) awake_since: Option<Timestamp>,
+    /// The present, as last said by a fact.
+    pub(crate) latest: Timestamp,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) blobs: PathBuf,
+}
+
+/// What writer and readers both look at.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Whether runs that need the network may start, as last said by `take_runs`.
+    pub(crate) network: AtomicBool,
+    /// Backups in progress: meanwhile no content-addressed file is removed.
+    pub(crate) backups: AtomicUsize,
+}
+
+/// One revision of a task, ready for the planner.
+pub(crate) struct Compiled {
+    pub(crate) spec: Arc<TaskSpec>,
+    pub(crate) schedule: Schedule,
+}
+
+impl Memory {
+    pub(crate) fn new(shared: Arc<Shared>, blobs: PathBuf) -> Self {
+        Self { compiled: HashMap::new(), uses: 0, awake_since: None, latest: Timestamp::UNIX_EPOCH, shared, blobs }
+    }
+
+    pub(crate) fn compiled(&mut self, task: TaskId, revision: u32) -> Option<Arc<Compiled>> {
+        self.uses += 1;
+        let (used, compiled) = self.compiled.get_mut(&(task, revision))?;
+        *used = self.uses;
+        Some(compiled.clone())
+    }
+
+    pub(crate) fn remember(&mut self, task: TaskId, revision: u32, compiled: Arc<Compiled>) {
+        if self.compiled.len() >= COMPILED
+            && let Some(oldest) = self.compiled.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key)
+        {
+            self.compiled.remove(&oldest);
+        }
+        self.uses += 1;
+        self.compiled.insert((task, revision), (self.uses, compiled));
+    }
+
+    /// Forgets what a rolled back fact may have put here.
+    pub(crate) fn forget(&mut self) {
+        self.compiled.clear();
+    }
+}

@@ -1,0 +1,80 @@
+use jiff::Timestamp;
+use ow_model::{Rule, RuleId, RuleScope, TaskName};
+use rusqlite::params;
+
+use super::view::{Broken, Record, Source, View, json, maybe_micros, micros, signed};
+use crate::StoreError;
+
+const RULES: Source = Source { table: "rules", key: 0 };
+const ROW: &str = "SELECT id, rule, uses_left, used FROM rules";
+
+/// The counters stand in columns of their own: they alone change.
+fn rule_of(record: &Record<'_>) -> Result<Rule, Broken> {
+    let uses_left = record.maybe_int(2)?.map(|left| u32::try_from(left).unwrap_or(0));
+    Ok(Rule { uses_left, used: record.number(3)?, ..record.json(1)? })
+}
+
+pub(crate) fn add_rule(view: &View<'_>, rule: &Rule) -> Result<(), StoreError> {
+    let task = match &rule.scope {
+        RuleScope::Task(name) => Some(name.as_str()),
+        RuleScope::Everywhere => None,
+    };
+    view.change(
+        "INSERT INTO rules (id, task_name, rule, expires_at, uses_left, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (id) DO UPDATE SET task_name = ?2, rule = ?3, expires_at = ?4, uses_left = ?5, used = ?6",
+        params![
+            rule.id.to_string(),
+            task,
+            json(rule),
+            maybe_micros(rule.expires_at),
+            rule.uses_left,
+            signed(rule.used)
+        ],
+    )?;
+    Ok(())
+}
+
+/// Adds a rule unless one stands that permits the same, as long and as often.
+pub(crate) fn remember(view: &View<'_>, rule: &Rule) -> Result<(), StoreError> {
+    let RuleScope::Task(name) = &rule.scope else { return add_rule(view, rule) };
+    let standing = view.rows(RULES, &format!("{ROW} WHERE task_name = ?1"), [name.as_str()], rule_of)?;
+    let same = |known: &Rule| {
+        known.target == rule.target
+            && known.covers_outside >= rule.covers_outside
+            && known.expires_at.is_none()
+            && known.uses_left.is_none()
+    };
+    if standing.iter().any(same) { Ok(()) } else { add_rule(view, rule) }
+}
+
+pub(crate) fn remove_rule(view: &View<'_>, rule: RuleId) -> Result<bool, StoreError> {
+    Ok(view.change("DELETE FROM rules WHERE id = ?1", [rule.to_string()])? > 0)
+}
+
+pub(crate) fn rules(view: &View<'_>, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError> {
+    match task {
+        None => view.rows(RULES, &format!("{ROW} ORDER BY ord"), [], rule_of),
+        Some(name) => view.rows(
+            RULES,
+            &format!(
+                "{ROW} WHERE (task_name = ?1 OR task_name IS NULL) AND (expires_at IS NULL OR expires_at > ?2)
+                 AND (uses_left IS NULL OR uses_left > 0) ORDER BY ord"
+            ),
+            params![name.as_str(), micros(now)],
+            rule_of,
+        ),
+    }
+}
+
+/// Counts a use. A rule that was removed, used up or expired meanwhile permits nothing: the caller judges again.
+pub(crate) fn count_use(view: &View<'_>, rule: RuleId, now: Timestamp) -> Result<(), StoreError> {
+    let used = view.change(
+        "UPDATE rules SET used = used + 1, uses_left = uses_left - 1
+         WHERE id = ?1 AND (uses_left IS NULL OR uses_left > 0) AND (expires_at IS NULL OR expires_at > ?2)",
+        params![rule.to_string(), micros(now)],
+    )?;
+    if used == 0 {
+        return Err(StoreError::Unknown { kind: "rule", id: rule.to_string() });
+    }
+    Ok(())
+}
