@@ -1,0 +1,146 @@
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use jiff::Timestamp;
+use ow_config::{Config as Settings, FileFault, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
+use ow_model::ToolName;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::escape;
+use crate::failure::{Exit, Failure};
+use crate::output::write;
+use crate::place::environment;
+
+/// The configuration file and the task files
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    Check(Check),
+    Show(Show),
+}
+
+/// Check the configuration and the task files; needs no daemon and changes nothing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The arguments of steps are checked by owd itself when it reads a task file: `owctl status`.")]
+pub(crate) struct Check {
+    /// The configuration file; tasks.d lies beside it. Where owd looks if not given
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Show the configuration in effect, defaults included, as TOML
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The configuration file. Where owd looks if not given
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl Config {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Check(command) => command.run(context),
+            Self::Show(command) => command.run(context),
+        }
+    }
+}
+
+impl Check {
+    fn run(&self, context: &Context) -> Result<(), Failure> {
+        let host = Host::new(&environment);
+        let (file, settings) = load(self.file.as_ref(), context, &host)?;
+        let tasks_dir = file.with_file_name("tasks.d");
+        let tasks = read_tasks(&tasks_dir, &settings.task_defaults(&host), context.clock().now())
+            .map_err(|fault| faulty(&[*fault]))?;
+        let faults: Vec<FileFault> =
+            tasks.iter().filter_map(|task| task.task.as_ref().err()).flatten().cloned().collect();
+        if !faults.is_empty() {
+            return Err(faulty(&faults));
+        }
+        let answer = json!({ "config": file.display().to_string(), "present": file.exists(), "tasks": tasks.len() });
+        context.out.give(&answer, |_| {
+            let file = if file.exists() {
+                format!("{} is good", file.display())
+            } else {
+                format!("{} is not there: the defaults are in effect", file.display())
+            };
+            format!(
+                "{}; so are {} task files in {}.",
+                escape::line(&file),
+                tasks.len(),
+                escape::line(&tasks_dir.display().to_string())
+            )
+        });
+        Ok(())
+    }
+}
+
+impl Show {
+    fn run(&self, context: &Context) -> Result<(), Failure> {
+        let (_, settings) = load(self.file.as_ref(), context, &Host::new(&environment))?;
+        if context.out.is_json() {
+            context.out.json(&settings);
+        } else {
+            write(&settings.show());
+        }
+        Ok(())
+    }
+}
+
+/// A file that was named must exist; the customary one need not.
+fn load(named: Option<&PathBuf>, context: &Context, host: &Host) -> Result<(PathBuf, Settings), Failure> {
+    let (file, settings) = if let Some(file) = named {
+        let file = std::path::absolute(file).map_err(|why| Failure::io("cannot tell the current folder", &why))?;
+        let settings = Settings::load(&file, host);
+        (file, settings)
+    } else {
+        let file = context.paths()?.config_file;
+        let settings = Settings::load_if_present(&file, host);
+        (file, settings)
+    };
+    settings.map(|settings| (file, settings)).map_err(|error| faulty(&error.faults))
+}
+
+fn faulty(faults: &[FileFault]) -> Failure {
+    let message = match faults.len() {
+        1 => "1 fault; it is not in effect".to_owned(),
+        many => format!("{many} faults; what they are in is not in effect"),
+    };
+    Failure::new(Exit::Usage, "invalid", message)
+        .details(faults.iter().map(ToString::to_string).collect())
+        .hint("correct what is named, then `owctl config check` again")
+}
+
+/// Reads task files as far as that goes without the tools themselves.
+pub(crate) fn read_tasks(
+    folder: &std::path::Path,
+    defaults: &TaskDefaults,
+    now: Timestamp,
+) -> Result<Vec<TaskFile>, Box<FileFault>> {
+    load_tasks(folder, defaults, &ToolNames, now)
+}
+
+/// Knows the tools by name; their arguments only owd can check.
+struct ToolNames;
+
+const TOOLS: [&str; 9] = [
+    "shell",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_dir",
+    "search_files",
+    "move_file",
+    "http_request",
+    "notify",
+];
+
+impl ToolChecker for ToolNames {
+    fn known(&self) -> Vec<ToolName> {
+        TOOLS.iter().map(|name| name.parse().expect("a tool's name")).collect()
+    }
+
+    fn check(&self, _tool: &ToolName, _args: &Value) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! Live views: what happens, as it happens, over the event stream. Nothing polls.
+
+use ow_client::{Client, EventStream, Watched};
+use ow_protocol::{EventEnvelope, FactView, RunDetail};
+
+use super::run::view;
+use crate::context::Context;
+use crate::escape;
+use crate::failure::Failure;
+use crate::output::{Colour, Paint, write};
+use crate::time::Clock;
+
+/// People count steps from 1, owd from 0.
+pub(crate) const fn step_number(step: u32) -> u32 {
+    step + 1
+}
+
+/// The next event; losses of the connection are told to the person on the way.
+pub(crate) async fn next(stream: &mut EventStream, context: &Context) -> Result<Box<EventEnvelope>, Failure> {
+    loop {
+        match stream.next().await? {
+            Watched::Event(event) => return Ok(event),
+            Watched::Lost => context.out.note("owd has gone; waiting for it to come back"),
+            Watched::Resumed => context.out.note("owd is back"),
+        }
+    }
+}
+
+/// An event in a line.
+pub(crate) fn event_in_words(event: &EventEnvelope, clock: &Clock, paint: Paint) -> String {
+    let at = jiff::Timestamp::from_millisecond(event.timestamp).map_or_else(|_| "?".into(), |at| clock.local_of(at));
+    let payload = match &event.payload {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::Object(map) if map.is_empty() => String::new(),
+        payload => format!("  {}", escape::line(&payload.to_string())),
+    };
+    let kind = paint.in_colour(Colour::Cyan, &escape::line(&event.kind));
+    format!("{}  {kind}  {}{payload}", paint.in_colour(Colour::Dim, &at), escape::line(&event.target))
+}
+
+/// Shows what a run does until it has ended.
+///
+/// # Errors
+///
+/// Also when the run ended otherwise than well.
+pub(crate) async fn to_the_end(
+    owd: &mut Client,
+    mut stream: EventStream,
+    id: &str,
+    context: &Context,
+) -> Result<(), Failure> {
+    let out = context.out;
+    let mut told = Told::default();
+    let mut run = owd.run(id).await?;
+    loop {
+        if !out.is_json() {
+            write(&told.news(&run, context.clock(), out.paint));
+        }
+        if run.run.ended_at.is_some() {
+            break;
+        }
+        let about = format!("run:{}", run.run.id);
+        let mut event = next(&mut stream, context).await?;
+        while event.target != about {
+            event = next(&mut stream, context).await?;
+        }
+        run = owd.run(id).await?;
+    }
+    if out.is_json() {
+        out.json(&run);
+    }
+    if run.run.state == "succeeded" { Ok(()) } else { Err(not_well(&run)) }
+}
+
+fn not_well(run: &RunDetail) -> Failure {
+    let message = run.run.message.as_ref().map_or(String::new(), |message| format!(": {message}"));
+    Failure::failed("run_not_succeeded", format!("the run is {}{message}", run.run.state))
+        .hint(format!("see all of it: owctl run show {}", run.run.id))
+}
+
+/// How much of a run was shown.
+#[derive(Default)]
+struct Told {
+    facts: Option<u32>,
+    state: String,
+}
+
+impl Told {
+    fn news(&mut self, run: &RunDetail, clock: &Clock, paint: Paint) -> String {
+        let mut text = String::new();
+        for FactView { seq, at, fact, text: words } in &run.facts {
+            if self.facts.is_some_and(|seen| *seq <= seen) {
+                continue;
+            }
+            self.facts = Some(*seq);
+            let at = paint.in_colour(Colour::Dim, &clock.local(at));
+            text.push_str(&format!("{at}  {}  {}\n", escape::line(fact), escape::line(words)));
+        }
+        if run.run.state != self.state {
+            self.state.clone_from(&run.run.state);
+            text.push_str(&view::one_line(&run.run, clock, paint));
+            text.push('\n');
+            for item in &run.run.items {
+                let item = escape::line(item);
+                text.push_str(&format!("  waits for you: owctl inbox show {item}, owctl inbox approve {item}\n"));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,140 @@
+//! A run in words.
+
+use ow_protocol::{ArtifactView, CallView, RunDetail, RunView};
+use serde_json::Value;
+
+use crate::command::follow::step_number;
+use crate::command::status::bytes;
+use crate::escape;
+use crate::output::{Colour, Paint};
+use crate::table::pairs;
+use crate::time::{Clock, span};
+
+/// An output that is longer than this many lines is cut where a run is shown; `--full` shows all.
+const OUTPUT_LINES: usize = 20;
+
+pub(crate) fn one_line(run: &RunView, clock: &Clock, paint: Paint) -> String {
+    let mut text =
+        format!("run {} of {} is {}", escape::line(&run.id), escape::line(&run.task), paint.state(&run.state));
+    match (&run.ended_at, &run.started_at) {
+        (Some(_), _) => text.push_str(&format!(" after {}", span(run.ran_for_ms))),
+        (None, Some(at)) => text.push_str(&format!(", started {}", clock.when(at))),
+        (None, None) => {}
+    }
+    if let Some(message) = &run.message {
+        text.push_str(&format!(": {}", escape::line(message)));
+    }
+    text
+}
+
+pub(crate) fn whole(detail: &RunDetail, clock: &Clock, paint: Paint) -> String {
+    let run = &detail.run;
+    let mut state = paint.state(&run.state);
+    if let Some(message) = &run.message {
+        state.push_str(&format!(": {}", escape::line(message)));
+    }
+    let mut cause = format!("{}: {}", escape::line(&run.cause.kind), escape::line(&run.cause.text));
+    if run.cause.text.is_empty() {
+        cause.truncate(cause.len() - 2);
+    }
+    let mut rows = vec![
+        ("run", escape::line(&run.id)),
+        ("task", format!("{}, revision {}", escape::line(&run.task), run.revision).into()),
+        ("state", state.into()),
+        ("cause", cause.into()),
+        ("planned", clock.when(&run.scheduled_for).into()),
+        ("started", clock.when_or(run.started_at.as_deref(), "not yet").into()),
+    ];
+    if let Some(at) = &run.ended_at {
+        rows.push(("ended", clock.when(at).into()));
+    }
+    rows.push(("ran for", span(run.ran_for_ms).into()));
+    if let Some(of) = &run.retry_of {
+        rows.push(("attempt", format!("{}, retry of {}", run.attempt, escape::line(of)).into()));
+    }
+    let mut text = pairs(paint, &rows);
+    for item in &run.items {
+        text.push_str(&format!("\nWaits for you: owctl inbox show {}\n", escape::line(item)));
+    }
+    for one in &detail.calls {
+        text.push('\n');
+        text.push_str(&call(one, paint));
+    }
+    if !detail.artifacts.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.in_colour(Colour::Bold, "It made")));
+        for artifact in &detail.artifacts {
+            text.push_str(&format!("  {}\n", self::artifact(artifact)));
+        }
+    }
+    text
+}
+
+fn call(call: &CallView, paint: Paint) -> String {
+    let head = format!("step {}: {}", step_number(call.step), escape::line(&call.tool));
+    let mut text = format!("{}  {}", paint.in_colour(Colour::Bold, &head), paint.state(&call.state));
+    if let Some(took) = call.took_ms {
+        text.push_str(&format!(", {}", span(took)));
+    }
+    text.push('\n');
+    text.push_str(&arguments(&call.arguments, "  "));
+    if let Some(rule) = &call.rule {
+        text.push_str(&format!("  by {}\n", escape::line(rule)));
+    }
+    if let Some(item) = &call.item {
+        text.push_str(&format!("  item {}\n", escape::line(item)));
+    }
+    if let Some(error) = &call.error {
+        text.push_str(&format!("  {} {}\n", paint.in_colour(Colour::Red, "error:"), escape::line(error)));
+    }
+    if let Some(output) = &call.output {
+        text.push_str(&self::output(output));
+    }
+    if !call.kept.is_empty() {
+        let names: Vec<_> = call.kept.iter().map(|(name, _)| escape::line(name)).collect();
+        text.push_str(&format!("  cut: {}; all of it with --full\n", names.join(", ")));
+    }
+    text
+}
+
+/// An argument a line; texts of several lines stand below their name.
+pub(crate) fn arguments(arguments: &Value, indent: &str) -> String {
+    let Value::Object(map) = arguments else { return format!("{indent}{}\n", escape::line(&arguments.to_string())) };
+    let mut text = String::new();
+    for (name, value) in map {
+        let name = escape::line(name);
+        match value {
+            Value::String(value) if value.contains('\n') => {
+                text.push_str(&format!("{indent}{name}:\n"));
+                for line in value.lines() {
+                    text.push_str(&format!("{indent}  {}\n", escape::line(line)));
+                }
+            }
+            Value::String(value) => text.push_str(&format!("{indent}{name}: {}\n", escape::line(value))),
+            value => text.push_str(&format!("{indent}{name}: {}\n", escape::line(&value.to_string()))),
+        }
+    }
+    text
+}
+
+fn output(output: &Value) -> String {
+    let mut text = String::new();
+    let whole = arguments(output, "  | ");
+    let lines: Vec<&str> = whole.lines().collect();
+    for line in lines.iter().take(OUTPUT_LINES) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    if lines.len() > OUTPUT_LINES {
+        text.push_str(&format!("  | … {} more lines; all of it with --full\n", lines.len() - OUTPUT_LINES));
+    }
+    text
+}
+
+pub(crate) fn artifact(artifact: &ArtifactView) -> String {
+    let ArtifactView { number, kind, name, bytes: size, hash: _ } = artifact;
+    let size = size.map_or(String::new(), |size| format!(" ({})", bytes(size)));
+    match kind.as_str() {
+        "file" => format!("{number}. {}{size}", escape::line(name)),
+        other => format!("{number}. {} to {}", escape::line(other), escape::line(name)),
+    }
+}

@@ -1,0 +1,36 @@
+use crate::command::follow;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::write;
+use crate::reference::Reference;
+
+/// Watch a run until it has ended, or all runs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The exit code is 0 if the run succeeded, else 1. Without a run it goes on until Ctrl-C.")]
+pub(crate) struct Watch {
+    /// The run's id, or a unique beginning of it
+    run: Option<Reference>,
+}
+
+impl Watch {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        context.with_daemon(async |owd| {
+            let mut stream = owd.stream(None, None).await?;
+            if let Some(run) = &self.run {
+                let id = owd.run(run.as_str()).await?.run.id;
+                return follow::to_the_end(owd, stream, &id, context).await;
+            }
+            loop {
+                let event = follow::next(&mut stream, context).await?;
+                if !event.target.starts_with("run:") {
+                    continue;
+                }
+                if context.out.is_json() {
+                    context.out.json_line(&event);
+                } else {
+                    write(&follow::event_in_words(&event, context.clock(), context.out.paint));
+                }
+            }
+        })
+    }
+}

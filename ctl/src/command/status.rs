@@ -1,0 +1,166 @@
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use ow_protocol::StatusView;
+
+use crate::context::Context;
+use crate::escape;
+use crate::failure::Failure;
+use crate::output::{Colour, Paint};
+use crate::table::pairs;
+use crate::time::Clock;
+
+/// What owd is doing, and what you should know
+#[derive(Debug, clap::Args)]
+pub(crate) struct Status {}
+
+impl Status {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        let Self {} = self;
+        let status = context.with_daemon(async |owd| Ok(owd.status().await?))?;
+        context.out.give(&status, |status| in_words(status, context.clock(), context.out.paint));
+        Ok(())
+    }
+}
+
+pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> String {
+    let state = if status.state == "running" { Colour::Green } else { Colour::Yellow };
+    let head = format!("owd {} is {}", escape::line(&status.version), escape::line(&status.state));
+    let mut text = format!("{} (pid {})\n", paint.in_colour(state, &head), status.pid);
+    if let Some(by) = &status.paused_all {
+        let line = format!("everything is paused by {}: `owctl resume --all` lets work start again", escape::line(by));
+        text.push_str(&paint.in_colour(Colour::Yellow, &line));
+        text.push('\n');
+    }
+    text.push('\n');
+    let waiting = match status.items_pending {
+        0 => "nothing waits for you".to_owned(),
+        1 => "1 item waits for you: owctl inbox list".to_owned(),
+        many => format!("{many} items wait for you: owctl inbox list"),
+    };
+    let next = clock.when_or(status.next_wake.as_deref(), "nothing is due");
+    let tcp = status.tcp.as_ref().map_or(String::new(), |address| format!(" and {address}"));
+    text.push_str(&pairs(
+        paint,
+        &[
+            ("inbox", waiting.into()),
+            ("next", next.into()),
+            ("tasks", format!("{}, {} of them paused", status.tasks, status.tasks_paused).into()),
+            (
+                "runs",
+                format!(
+                    "{} running, {} queued, {} parked; {} workers",
+                    status.runs_running, status.runs_queued, status.runs_parked, status.workers
+                )
+                .into(),
+            ),
+            ("events", format!("{} waiting", status.events_waiting).into()),
+            ("since", clock.when(&status.started_at).into()),
+            ("zone", escape::line(&status.time_zone)),
+            ("config", escape::line(&status.config_dir)),
+            ("data", format!("{} ({})", escape::line(&status.data_dir), bytes(status.store_bytes)).into()),
+            ("socket", Cow::Owned(format!("{}{}", escape::line(&status.socket), escape::line(&tcp)))),
+            ("log", escape::line(&status.log)),
+        ],
+    ));
+    text.push_str(&warnings(status, paint));
+    text
+}
+
+/// All warnings, each with what to do; empty if there are none.
+pub(crate) fn warnings(status: &StatusView, paint: Paint) -> String {
+    let mut text = String::new();
+    for warning in &status.warnings {
+        let head = format!("warning: {}: {}", escape::line(&warning.about), escape::block(&warning.message));
+        write!(text, "\n{}\n", paint.in_colour(Colour::Yellow, &head)).expect("writing to a String does not fail");
+        if let Some(hint) = &warning.hint {
+            writeln!(text, "  {}", escape::block(hint)).expect("writing to a String does not fail");
+        }
+    }
+    text
+}
+
+/// A size as `12.3 MiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if count < 1024 {
+        return format!("{count} bytes");
+    }
+    let mut tenths = count * 10 / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use jiff::tz::TimeZone;
+    use ow_protocol::WarningView;
+
+    use super::*;
+
+    fn status() -> StatusView {
+        StatusView {
+            version: "0.1.0".into(),
+            protocol: 1,
+            pid: 4711,
+            started_at: "2026-03-08T09:00:00Z".into(),
+            now: "2026-03-08T12:00:00Z".into(),
+            time_zone: "Europe/Paris".into(),
+            state: "running".into(),
+            config_dir: "/home/ada/.config/owd".into(),
+            data_dir: "/home/ada/.local/state/owd".into(),
+            socket: "/run/user/1000/owd/owd.sock".into(),
+            tcp: None,
+            log: "journald".into(),
+            paused_all: None,
+            tasks: 12,
+            tasks_paused: 1,
+            runs_running: 2,
+            runs_queued: 0,
+            runs_parked: 3,
+            items_pending: 3,
+            events_waiting: 0,
+            workers: 8,
+            next_wake: Some("2026-03-08T14:00:00Z".into()),
+            store_bytes: 1_300_000,
+            store_format: 1,
+            epoch: 1,
+            warnings: vec![],
+        }
+    }
+
+    #[test]
+    fn what_waits_for_the_person_comes_first() {
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
+        expect![[""]].assert_eq(&in_words(&status(), &clock, Paint::Plain));
+    }
+
+    #[test]
+    fn the_kill_switch_and_warnings_stand_out_and_cannot_draw_on_the_terminal() {
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
+        let warning = WarningView {
+            kind: "task_file".into(),
+            about: "re\u{202e}ports.toml".into(),
+            message: "reports.toml:3:1: unknown key `crn`\u{1b}[2J".into(),
+            hint: Some("write `cron`".into()),
+        };
+        let status = StatusView { paused_all: Some("ada".into()), warnings: vec![warning], ..status() };
+        let text = in_words(&status, &clock, Paint::Plain);
+        let ends: Vec<&str> =
+            text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();
+        expect![[""]].assert_eq(&ends.join("\n"));
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        for (count, want) in [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (1 << 30, "1.0 GiB")] {
+            assert_eq!(bytes(count), want);
+        }
+        assert_eq!(bytes(1_u64 << 50), "1024.0 TiB");
+    }
+}

@@ -1,0 +1,117 @@
+use std::fs;
+use std::path::PathBuf;
+
+use ow_client::Client;
+use ow_protocol::{SaveTask, SavedTask};
+use serde::Serialize;
+
+use super::definition::Definition;
+use crate::context::Context;
+use crate::escape;
+use crate::failure::{Exit, Failure};
+
+/// Import task files into owd's store
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  owctl task import ~/owd-tasks            every *.toml of the folder
+  owctl task import --replace reports.toml
+
+A file that cannot be imported is reported and changes nothing; the others are imported all the same.")]
+pub(crate) struct Import {
+    /// Task files, or folders of them
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Revise tasks that exist
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Serialize)]
+struct Imported {
+    saved: Vec<SavedTask>,
+    failed: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    file: String,
+    message: String,
+    details: Vec<String>,
+}
+
+impl Import {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        let files = self.files()?;
+        let mut imported = Imported { saved: vec![], failed: vec![] };
+        context.with_daemon(async |owd| {
+            for file in files {
+                match self.one(owd, &file).await {
+                    Ok(saved) => imported.saved.push(saved),
+                    Err(failure @ Failure { exit: Exit::Usage | Exit::Conflict, .. }) => {
+                        imported.failed.push(Refused {
+                            file: file.display().to_string(),
+                            message: failure.message,
+                            details: failure.details,
+                        })
+                    }
+                    // Whatever else fails would fail for every other file, too.
+                    Err(failure) => return Err(failure),
+                }
+            }
+            Ok(())
+        })?;
+        if imported.failed.is_empty() {
+            context.out.give(&imported, in_words);
+            return Ok(());
+        }
+        let total = imported.saved.len() + imported.failed.len();
+        let details = imported.failed.iter().flat_map(|refused| {
+            let head = format!("{}: {}", refused.file, refused.message);
+            std::iter::once(head).chain(refused.details.iter().map(|detail| format!("  {detail}")))
+        });
+        Err(Failure::new(
+            Exit::Usage,
+            "import",
+            format!("{} of {total} files were not imported", imported.failed.len()),
+        )
+        .details(details.collect())
+        .hint("correct what is named and import those files again; add --replace to revise tasks that exist"))
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut files = vec![];
+        for path in &self.paths {
+            if !path.is_dir() {
+                files.push(path.clone());
+                continue;
+            }
+            let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            let entries = entries.map_err(|why| Failure::io(format!("cannot read {}", path.display()), &why))?;
+            let mut found: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(is_task_file).collect();
+            found.sort();
+            files.append(&mut found);
+        }
+        if files.is_empty() {
+            return Err(Failure::usage("there is no task file").hint("task files end in `.toml`"));
+        }
+        Ok(files)
+    }
+
+    async fn one(&self, owd: &mut Client, file: &std::path::Path) -> Result<SavedTask, Failure> {
+        let definition = Definition::read(file)?;
+        let name = definition.named(None)?;
+        let request = SaveTask { definition: definition.text, must_be_new: !self.replace, expect_revision: None };
+        Ok(owd.save_task(name.as_str(), &request).await?)
+    }
+}
+
+fn is_task_file(path: &PathBuf) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !is_hidden && path.extension().is_some_and(|extension| extension == "toml")
+}
+
+fn in_words(imported: &Imported) -> String {
+    let line = |saved: &SavedTask| format!("{}: {}\n", escape::line(&saved.name), escape::line(&saved.change));
+    imported.saved.iter().map(line).collect::<String>()
+        + "Steps that have side effects ask until they are allowed: owctl task allow NAME\n"
+}

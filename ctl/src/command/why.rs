@@ -1,0 +1,118 @@
+use ow_client::WhyQuery;
+use ow_protocol::{SlotView, WhyView};
+
+use crate::context::Context;
+use crate::escape;
+use crate::failure::Failure;
+use crate::output::Out;
+use crate::table::{Cell, Table};
+use crate::time::{Asked, Clock, Toward};
+
+/// Why a task ran at a time, or did not
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  owctl why reports                   the latest
+  owctl why reports 06:00             today at that time
+  owctl why reports yesterday
+  owctl why reports '2026-03-08 02:30'")]
+pub(crate) struct Why {
+    /// The task's name
+    task: String,
+    /// A time or a day: `06:00`, `yesterday`, `2026-03-08 02:30`, `2h ago`
+    #[arg(value_name = "TIME", allow_hyphen_values = true)]
+    time: Option<String>,
+    /// At most so many records
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: Option<u16>,
+}
+
+impl Why {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        let mut query = WhyQuery { limit: self.limit.map(usize::from), ..WhyQuery::default() };
+        if let Some(text) = &self.time {
+            match context.clock().read(text, Toward::Past)? {
+                Asked::Instant(at) => query.at = Some(at.to_string()),
+                Asked::Day { from, until } => {
+                    query.from = Some(from.to_string());
+                    query.until = Some(until.to_string());
+                }
+            }
+        }
+        let why = context.with_daemon(async |owd| Ok(owd.why(&self.task, &query).await?))?;
+        context.out.give(&why, |why| in_words(why, context.clock(), context.out));
+        Ok(())
+    }
+}
+
+fn in_words(why: &WhyView, clock: &Clock, out: Out) -> String {
+    let mut text = format!("{}\n", escape::block(&why.answer));
+    if !why.records.is_empty() {
+        let mut table = Table::new(out, &["SLOT", "BECAME", "WHY", "RUN"]);
+        for record in &why.records {
+            table.row(cells(record, clock));
+        }
+        text.push('\n');
+        text.push_str(&table.show());
+    }
+    if let Some(next) = &why.next_due {
+        text.push_str(&format!("\nnext: {}\n", clock.when(next)));
+    }
+    text
+}
+
+fn cells(record: &SlotView, clock: &Clock) -> [Cell; 4] {
+    let slot = match &record.until {
+        Some(until) => format!("{} .. {} ({} slots)", clock.local(&record.key), clock.local(until), record.count),
+        None if record.kind == "instant" => clock.local(&record.key),
+        None => record.key.clone(),
+    };
+    let run = match (&record.run, &record.run_state) {
+        (Some(run), Some(state)) => Cell::text(&format!("{run} {state}")),
+        (run, _) => Cell::maybe(run.as_deref()),
+    };
+    [Cell::text(&slot), Cell::state(&record.disposition), Cell::maybe(record.why.as_deref()), run]
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::output::{Form, Paint};
+
+    #[test]
+    fn the_answer_is_a_sentence_and_the_records_prove_it() {
+        let fired = SlotView {
+            kind: "instant".into(),
+            key: "2026-03-08T06:00:00Z".into(),
+            until: None,
+            count: 1,
+            disposition: "fired".into(),
+            why: None,
+            run: Some("4k7q".into()),
+            run_state: Some("succeeded".into()),
+            recorded_at: "2026-03-08T06:00:00Z".into(),
+        };
+        let missed = SlotView {
+            kind: "range".into(),
+            key: "2026-03-05T06:00:00Z".into(),
+            until: Some("2026-03-07T06:00:00Z".into()),
+            count: 3,
+            disposition: "missed".into(),
+            why: Some("owd was not running".into()),
+            run: None,
+            run_state: None,
+            recorded_at: "2026-03-08T05:00:00Z".into(),
+        };
+        let why = WhyView {
+            task: "reports".into(),
+            answer: "It ran at 06:00 as planned.".into(),
+            records: vec![missed, fired],
+            next_due: Some("2026-03-09T06:00:00Z".into()),
+        };
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
+        let out = Out { form: Form::Words, paint: Paint::Plain, width: None };
+        expect![[""]].assert_eq(&in_words(&why, &clock, out));
+    }
+}
