@@ -67,7 +67,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" TASK_ALLOW preview_allow, "What allowing this task's steps would permit", Query::Named(&["step"]), None, Some(of::<wire::AllowPreview>)),
     operation!("post" TASK_ALLOW allow_task, "Allows steps as previewed", Query::None, Some(of::<wire::AllowRequest>), Some(of::<wire::Page<wire::RuleView>>)),
     operation!("get" TASK_WHY why, "Why a task ran at a time, or did not", Query::Named(&["at", "from", "until", "limit"]), None, Some(of::<wire::WhyView>)),
-    operation!("get" FORECAST forecast, "Every future slot in order", Query::Named(&["from", "until", "task", "limit"]), None, Some(of::<wire::Page<wire::ForecastEntry>>)),
+    operation!("get" FORECAST forecast, "Every future slot in order", Query::Named(&["from", "until", "task", "after", "limit"]), None, Some(of::<wire::Page<wire::ForecastEntry>>)),
     operation!("post" EVENTS accept_events, "Accepts events for tasks, durably", Query::None, Some(of::<wire::NewEvents>), Some(of::<wire::AcceptedEvents>)),
     operation!("get" RUNS list_runs, "Runs, newest first", Query::Page, None, Some(of::<wire::Page<wire::RunView>>)),
     operation!("get" RUN show_run, "One run with its calls; by id or unique prefix", Query::None, None, Some(of::<wire::RunDetail>)),

@@ -1,1 +1,34 @@
-//! Placeholder.
+//! The control API of owd: HTTP over a Unix socket and, when configured, over loopback TCP.
+//!
+//! The only place where the model meets the protocol. It decides who may speak ([`Lineage`], [`Tcp`]), reads
+//! requests, calls the store or the running daemon ([`Control`]), and writes answers. It knows no policy, no
+//! schedule of its own and no state: a request is served from the store, and what a person may do is asked
+//! of [`Control`]. Nothing polls: a watcher sleeps until the store's stream moves.
+
+mod control;
+mod key;
+mod limits;
+mod listen;
+mod socket;
+
+mod api;
+mod guard;
+mod problem;
+mod process;
+mod rate;
+
+mod convert;
+mod extract;
+mod find;
+mod routes;
+mod why;
+
+#[cfg(test)]
+mod openapi;
+
+pub use control::{About, Control, Warning};
+pub use key::{Key, KeyError};
+pub use limits::*;
+pub use listen::{Options, Server, Tcp};
+pub use process::Lineage;
+pub use socket::{BindError, SocketAccess};

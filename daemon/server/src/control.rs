@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_engine::{AllowableStep, PlannedStep};
+use ow_model::{Item, Person, RunId, TaskName, TaskSpec};
+use ow_store::{StoreError, TaskRow};
+use serde_json::Value;
+
+/// What the server asks of the running daemon beyond the store.
+#[async_trait]
+pub trait Control: Send + Sync + 'static {
+    /// Something may be due or queued now. A hint, and cheap.
+    fn wake(&self);
+
+    /// The kill switch: nothing starts, running calls are stopped, items stay.
+    async fn pause_all(&self, by: &str) -> Result<(), StoreError>;
+    async fn resume_all(&self) -> Result<(), StoreError>;
+
+    /// A running run must be stopped and ended as cancelled.
+    async fn stop_run(&self, run: RunId, why: &str);
+
+    /// Parses and checks a definition; all that is wrong with it, one text each.
+    fn check_task(&self, name: &TaskName, text: &str) -> Result<TaskSpec, Vec<String>>;
+
+    /// What a run of the task would do now. No effect.
+    async fn plan(&self, task: &TaskRow, payload: Option<Value>) -> Result<Vec<PlannedStep>, String>;
+
+    /// What rules for the task's steps would permit.
+    async fn allowable(&self, task: &TaskRow) -> Result<Vec<AllowableStep>, String>;
+
+    /// Reads configuration and task files again; what is wrong with them, one text each.
+    async fn reload(&self) -> Result<(), Vec<String>>;
+
+    /// What a person should know, apart from the store's damaged records.
+    fn warnings(&self) -> Vec<Warning>;
+
+    fn about(&self) -> About;
+
+    fn now(&self) -> Timestamp;
+
+    /// The person behind a user of this machine; none: not entitled to anything.
+    fn person_of_uid(&self, uid: u32) -> Option<Person>;
+
+    /// Whether this person may answer this item.
+    fn may_answer(&self, person: &Person, item: &Item) -> bool;
+}
+
+/// Something that a person should know and can mend.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Warning {
+    /// `task_file`, `watch`, `guard`, `config`.
+    pub kind: String,
+    /// The file, task or record it is about.
+    pub about: String,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Facts about this owd that do not come from the store.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct About {
+    /// As `0.1.0`.
+    pub version: String,
+    pub pid: u32,
+    pub started_at: Timestamp,
+    pub config_dir: PathBuf,
+    pub data_dir: PathBuf,
+    pub socket: PathBuf,
+    /// The address of the TCP listener, if there is one.
+    pub tcp: Option<String>,
+    /// Where the log goes: a path, `stderr` or `journald`.
+    pub log: String,
+    /// The name of the zone in which a person is told times.
+    pub zone: String,
+    pub workers: u32,
+    /// owd drains and is about to end.
+    pub stopping: bool,
+}

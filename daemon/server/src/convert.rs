@@ -1,0 +1,35 @@
+//! Between the model and the wire. Each conversion takes its type apart without `..`, so that a new field shows here.
+
+mod call;
+mod fact;
+mod item;
+mod preview;
+mod rule;
+mod run;
+mod slot;
+mod status;
+mod stream;
+mod task;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+pub(crate) use call::{artifacts, calls, keeps};
+pub(crate) use fact::fact_view;
+pub(crate) use item::item_view;
+pub(crate) use preview::{allow_step, plan_step};
+pub(crate) use rule::{rule_view, target_of};
+pub(crate) use run::{event_value, run_view};
+pub(crate) use slot::slot_view;
+pub(crate) use status::{Status, backup_view, status_view};
+pub(crate) use stream::{envelope, gap};
+pub(crate) use task::{Shown, change_word, pause_words, task_view};
+
+fn instant(at: Timestamp) -> String {
+    at.to_string()
+}
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,43 @@
+use ow_engine::{AllowableStep, PlannedStep, PlannedVerdict};
+use ow_model::RuleTarget;
+use ow_policy::Verdict;
+use ow_protocol::{AllowStep, PlanStep};
+
+use super::path;
+
+pub(crate) fn plan_step(planned: PlannedStep) -> PlanStep {
+    let PlannedStep { step, tool, args, holes, verdict } = planned;
+    let (verdict, rule, why) = match verdict {
+        PlannedVerdict::Judged(verdict) => {
+            let word = verdict.word();
+            match verdict {
+                Verdict::Allow { rule, by_rule: _ } => {
+                    let why = format!("{rule} allows it");
+                    (word, rule, why)
+                }
+                Verdict::Deny { rule, why } | Verdict::Ask { rule, why, category: _, rule_offer: _ } => {
+                    (word, rule, why)
+                }
+            }
+        }
+        PlannedVerdict::Conditional { condition } => {
+            ("skip", "if".into(), format!("runs only if `{condition}` is true by then"))
+        }
+        PlannedVerdict::Broken { why } => ("deny", "arguments".into(), why),
+    };
+    PlanStep { step, tool: tool.to_string(), arguments: args, holes, verdict: verdict.into(), rule, why }
+}
+
+pub(crate) fn allow_step(allowable: AllowableStep) -> AllowStep {
+    let AllowableStep { step, tool, text, text_hash, holes, target, allowed } = allowable;
+    let (program, refused) = match target {
+        Ok(RuleTarget::Step { step: _, text: _, program, holes: _ }) => {
+            (program.map(|(program, _)| path(&program)), None)
+        }
+        Ok(RuleTarget::Call { .. } | RuleTarget::Argv { .. } | RuleTarget::Path { .. } | RuleTarget::Origin { .. }) => {
+            (None, None)
+        }
+        Err(why) => (None, Some(why)),
+    };
+    AllowStep { step, tool: tool.to_string(), text, text_hash: text_hash.to_string(), program, holes, allowed, refused }
+}

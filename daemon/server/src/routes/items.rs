@@ -1,0 +1,115 @@
+use axum::Json as Answered;
+use axum::extract::State;
+use ow_model::{Answer, Item, ItemKind};
+use ow_protocol::{AnswerRequest, ErrorCode, ItemView, Page, PageQuery};
+use ow_store::ItemFilter;
+
+use crate::api::Api;
+use crate::convert::item_view;
+use crate::extract::{Json, Path, Query, page, refuse_filters};
+use crate::find;
+use crate::guard::Caller;
+use crate::problem::Problem;
+
+pub(super) async fn list(
+    State(api): State<Api>,
+    _caller: Caller,
+    Query(query): Query<PageQuery>,
+) -> Result<Answered<Page<ItemView>>, Problem> {
+    let PageQuery { after, limit, task, state, run, name } = query;
+    refuse_filters("items", &[("name", name.is_some())])?;
+    let pending_only = match state.as_deref() {
+        None | Some("pending") => true,
+        Some("all") => false,
+        Some(other) => {
+            return Err(Problem::bad_request(format!("`state={other}` is no filter of items: use `pending` or `all`")));
+        }
+    };
+    let task = task.map(|task| task.parse()).transpose()?;
+    let run = match run {
+        None => None,
+        Some(text) => Some(find::run(&api, &text).await?.id),
+    };
+    let found = api.store.items(&ItemFilter { pending_only, task, run }, &page(after, limit)?).await?;
+    Ok(Answered(Page { rows: found.rows.into_iter().map(item_view).collect(), next: found.next }))
+}
+
+pub(super) async fn show(
+    State(api): State<Api>,
+    _caller: Caller,
+    Path(text): Path<String>,
+) -> Result<Answered<ItemView>, Problem> {
+    Ok(Answered(item_view(find::item(&api, &text).await?)))
+}
+
+pub(super) async fn answer(
+    State(api): State<Api>,
+    caller: Caller,
+    Path(text): Path<String>,
+    Json(request): Json<AnswerRequest>,
+) -> Result<Answered<ItemView>, Problem> {
+    let item = find::item(&api, &text).await?;
+    if !api.control.may_answer(&caller.0.person, &item) {
+        return Err(Problem::new(ErrorCode::Forbidden, format!("{} may not answer item {}", caller.name(), item.id))
+            .with_hint("the configuration says who may answer which inbox"));
+    }
+    let answer = read_answer(request, &item)?;
+    let resolved = api.store.resolve(item.id, &answer, &caller.0, api.control.now()).await?;
+    api.control.wake();
+    Ok(Answered(item_view(resolved.item)))
+}
+
+/// What the request means for this item. Whether it fits is for the store to say, in the same transaction in
+/// which the item is resolved.
+fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
+    Ok(match (request, &item.kind) {
+        (
+            AnswerRequest::Approve
+            | AnswerRequest::Acknowledge
+            | AnswerRequest::Deny { .. }
+            | AnswerRequest::Answer { .. },
+            ItemKind::Notification { .. },
+        )
+        | (AnswerRequest::Acknowledge, _) => Answer::Acknowledge,
+        (AnswerRequest::Approve, _) => Answer::Once,
+        (AnswerRequest::ApproveForTask, _) => Answer::ForTask,
+        (AnswerRequest::Edit { arguments }, _) => {
+            if !arguments.is_object() {
+                return Err(Problem::invalid("`arguments` must be an object, as the item shows them"));
+            }
+            Answer::Edited { args: arguments }
+        }
+        (AnswerRequest::Deny { reason }, _) => Answer::Deny { reason },
+        (AnswerRequest::Answer { text }, kind) => {
+            let text = text.trim();
+            if text.is_empty() {
+                return Err(Problem::invalid("an empty text answers nothing"));
+            }
+            let options = if let ItemKind::Question { options, .. } = kind { options.as_slice() } else { &[] };
+            Answer::Text { text: chosen(text, options).unwrap_or(text).into() }
+        }
+    })
+}
+
+/// The option that a text stands for: its label, else its number from 1.
+fn chosen<'o>(text: &str, options: &'o [String]) -> Option<&'o str> {
+    let label = options.iter().find(|option| option.eq_ignore_ascii_case(text));
+    let number = || text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+    label.or_else(number).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_options_label_goes_before_its_number() {
+        let options = ["2".to_owned(), "Later".to_owned()];
+        for (text, expected) in
+            [("2", Some("2")), ("1", Some("2")), ("later", Some("Later")), ("3", None), ("0", None), ("no", None)]
+        {
+            assert_eq!(chosen(text, &options), expected, "{text}");
+        }
+        assert_eq!(chosen("1", &[]), None);
+    }
+}
