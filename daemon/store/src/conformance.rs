@@ -3,6 +3,8 @@
 //! [`store_conformance!`](crate::store_conformance) makes one test a rule from a [`Place`] that can open its store
 //! again and again. Dropping a store stands for a crash: whatever was answered must be there afterwards.
 
+#![expect(clippy::missing_panics_doc, reason = "a rule that does not hold panics, as a test does")]
+
 mod inbox;
 mod lists;
 mod race;
@@ -10,7 +12,7 @@ mod retention;
 mod runs;
 mod scenarios;
 mod slots;
-mod support;
+pub(crate) mod support;
 mod tasks;
 
 use std::future::Future;
@@ -96,7 +98,7 @@ macro_rules! store_conformance {
     };
     ($place:expr => $($rule:ident)*) => {
         $(
-            #[tokio::test]
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
                 $crate::conformance::$rule(&$place).await;
             }

@@ -1,5 +1,7 @@
 use ow_model::{Answer, Answered, Fact};
 
+use tokio::task::JoinSet;
+
 use super::Place;
 use super::support::{anna, begin, bert, call, deny, noon, park, save, spec, take};
 use crate::ResolveError;
@@ -13,11 +15,14 @@ pub async fn two_answers_have_one_winner(place: &impl Place) {
     for round in 0..ROUNDS {
         let taken = begin(&store, "job", noon()).await;
         let item = park(&store, &taken, &[call(0, "x")], noon()).await[0];
-        let (first, second) = (store.clone(), store.clone());
-        let allow = tokio::spawn(async move { first.resolve(item, &Answer::Once, &anna(), noon()).await });
-        let refuse = tokio::spawn(async move { second.resolve(item, &deny(), &bert(), noon()).await });
-        let (allow, refuse) = (allow.await.expect("answered"), refuse.await.expect("answered"));
-        let (winner, loser) = match (allow, refuse) {
+        let mut people = JoinSet::new();
+        for (answer, by) in [(Answer::Once, anna()), (deny(), bert())] {
+            let store = store.clone();
+            people.spawn(async move { store.resolve(item, &answer, &by, noon()).await });
+        }
+        let mut answers = people.join_all().await;
+        let (Some(one), Some(other)) = (answers.pop(), answers.pop()) else { panic!("two people answered") };
+        let (winner, loser) = match (one, other) {
             (Ok(winner), Err(loser)) | (Err(loser), Ok(winner)) => (winner, loser),
             both => panic!("round {round}: {both:?}"),
         };

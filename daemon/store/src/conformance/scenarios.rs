@@ -125,10 +125,10 @@ pub async fn scheduler_scenarios_hold(place: &impl Place) {
     for case in &scenarios.cases {
         match case.id.as_str() {
             "sched-01" => {
-                down_over(place, case, "2026-03-02T11:00:00Z", "2026-03-03T10:00:00Z", "2026-03-06T15:00:00Z", 4).await
+                down_over(place, case, "2026-03-02T11:00:00Z", "2026-03-03T10:00:00Z", "2026-03-06T15:00:00Z", 4).await;
             }
             "sched-02" => {
-                down_over(place, case, "2026-03-02T08:30:00Z", "2026-03-03T08:29:47Z", "2026-03-03T08:30:05Z", 1).await
+                down_over(place, case, "2026-03-02T08:30:00Z", "2026-03-03T08:29:47Z", "2026-03-03T08:30:05Z", 1).await;
             }
             "sched-03" => crash_after_the_run_began(place, case).await,
             "sched-05" => one_shot_missed(place, case).await,
@@ -138,7 +138,7 @@ pub async fn scheduler_scenarios_hold(place: &impl Place) {
             "sched-12" => interval_over_restarts(place, case).await,
             "sched-17" => {
                 down_over(place, case, "2026-03-03T00:00:00Z", "2026-03-03T00:00:30Z", "2026-03-03T03:20:30Z", 200)
-                    .await
+                    .await;
             }
             "sched-18" => overlap_skip(place, case).await,
             "sched-19" => crash_while_running(place, case).await,

@@ -10,26 +10,26 @@ use serde_json::json;
 
 use crate::{Claim, Claimed, NewItem, PageRequest, ParkRequest, Store, TakenRun};
 
-pub(super) type Any = Arc<dyn Store>;
+pub(crate) type Any = Arc<dyn Store>;
 
-pub(super) fn at(text: &str) -> Timestamp {
+pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().expect("a test's instant")
 }
 
-pub(super) fn later(now: Timestamp, seconds: i64) -> Timestamp {
+pub(crate) fn later(now: Timestamp, seconds: i64) -> Timestamp {
     now + SignedDuration::from_secs(seconds)
 }
 
 /// Noon of a day without anything special.
-pub(super) fn noon() -> Timestamp {
+pub(crate) fn noon() -> Timestamp {
     at("2026-03-03T12:00:00Z")
 }
 
-pub(super) fn name(text: &str) -> TaskName {
+pub(crate) fn name(text: &str) -> TaskName {
     text.parse().expect("a test's task name")
 }
 
-pub(super) fn spec(task: &str, triggers: Vec<Trigger>) -> TaskSpec {
+pub(crate) fn spec(task: &str, triggers: Vec<Trigger>) -> TaskSpec {
     TaskSpec {
         name: name(task),
         title: None,
@@ -56,44 +56,44 @@ pub(super) fn spec(task: &str, triggers: Vec<Trigger>) -> TaskSpec {
     }
 }
 
-pub(super) fn cron(text: &str) -> Trigger {
+pub(crate) fn cron(text: &str) -> Trigger {
     Trigger::Cron(text.into())
 }
 
-pub(super) async fn save(store: &Any, spec: &TaskSpec, now: Timestamp) -> TaskId {
+pub(crate) async fn save(store: &Any, spec: &TaskSpec, now: Timestamp) -> TaskId {
     store.save_task(spec, TaskSource::Store, "", None, now).await.expect("the task is fine").task
 }
 
-pub(super) async fn claim(store: &Any, now: Timestamp, awake_since: Timestamp) -> Claimed {
+pub(crate) async fn claim(store: &Any, now: Timestamp, awake_since: Timestamp) -> Claimed {
     store.claim_due(&Claim { now, awake_since, limit: 1000 }).await.expect("claimed")
 }
 
 /// Takes all that may start.
-pub(super) async fn take(store: &Any, now: Timestamp) -> Vec<TakenRun> {
+pub(crate) async fn take(store: &Any, now: Timestamp) -> Vec<TakenRun> {
     store.take_runs(100, 100, true, now).await.expect("taken")
 }
 
 /// Runs a task by hand and takes the run.
-pub(super) async fn begin(store: &Any, task: &str, now: Timestamp) -> TakenRun {
+pub(crate) async fn begin(store: &Any, task: &str, now: Timestamp) -> TakenRun {
     let id = store.run_now(&name(task), "test", None, now).await.expect("may run");
     let taken = take(store, now).await;
     taken.into_iter().find(|taken| taken.run.id == id).expect("just queued")
 }
 
-pub(super) fn started() -> Fact {
+pub(crate) fn started() -> Fact {
     Fact::Started { cause: Cause::Manual { by: "test".into() }, context: json!({}) }
 }
 
-pub(super) async fn end(store: &Any, taken: &TakenRun, outcome: Outcome, now: Timestamp) {
+pub(crate) async fn end(store: &Any, taken: &TakenRun, outcome: Outcome, now: Timestamp) {
     let next = u32::try_from(taken.journal.len()).expect("short");
     store.end_run(taken.run.id, next, &outcome, 5, None, now).await.expect("ended");
 }
 
-pub(super) fn failed(message: &str) -> Outcome {
+pub(crate) fn failed(message: &str) -> Outcome {
     Outcome::Failed { failure: ow_model::Failure::Step, message: message.into() }
 }
 
-pub(super) fn call(position: u32, text: &str) -> Call {
+pub(crate) fn call(position: u32, text: &str) -> Call {
     Call {
         position: Position(position),
         tool: "shell".parse().expect("a tool's name"),
@@ -101,11 +101,11 @@ pub(super) fn call(position: u32, text: &str) -> Call {
     }
 }
 
-pub(super) fn rule_target() -> RuleTarget {
+pub(crate) fn rule_target() -> RuleTarget {
     RuleTarget::Call { hash: CallHash(BlobHash::of(b"call")) }
 }
 
-pub(super) fn approval(task: &str, run: RunId, call: &Call) -> NewItem {
+pub(crate) fn approval(task: &str, run: RunId, call: &Call) -> NewItem {
     NewItem {
         task: Some(name(task)),
         run: Some(run),
@@ -124,7 +124,7 @@ pub(super) fn approval(task: &str, run: RunId, call: &Call) -> NewItem {
     }
 }
 
-pub(super) fn notification(text: &str) -> NewItem {
+pub(crate) fn notification(text: &str) -> NewItem {
     NewItem {
         task: None,
         run: None,
@@ -136,7 +136,7 @@ pub(super) fn notification(text: &str) -> NewItem {
 }
 
 /// Parks a taken run on approvals of these calls.
-pub(super) async fn park(store: &Any, taken: &TakenRun, calls: &[Call], now: Timestamp) -> Vec<ItemId> {
+pub(crate) async fn park(store: &Any, taken: &TakenRun, calls: &[Call], now: Timestamp) -> Vec<ItemId> {
     let run = taken.run.id;
     let items = calls.iter().map(|call| (call.position, approval(taken.run.task_name.as_str(), run, call))).collect();
     let next = u32::try_from(taken.journal.len()).expect("short");
@@ -144,19 +144,19 @@ pub(super) async fn park(store: &Any, taken: &TakenRun, calls: &[Call], now: Tim
     store.park(&request, now).await.expect("parked")
 }
 
-pub(super) fn anna() -> AnswerBy {
+pub(crate) fn anna() -> AnswerBy {
     AnswerBy { person: Person("anna".into()), surface: Surface::Socket }
 }
 
-pub(super) fn bert() -> AnswerBy {
+pub(crate) fn bert() -> AnswerBy {
     AnswerBy { person: Person("bert".into()), surface: Surface::Web }
 }
 
-pub(super) fn deny() -> Answer {
+pub(crate) fn deny() -> Answer {
     Answer::Deny { reason: None }
 }
 
-pub(super) fn event(task: &str, key: &str) -> NewEvent {
+pub(crate) fn event(task: &str, key: &str) -> NewEvent {
     NewEvent {
         task: name(task),
         key: EventKey(key.into()),
@@ -165,6 +165,6 @@ pub(super) fn event(task: &str, key: &str) -> NewEvent {
     }
 }
 
-pub(super) fn page(limit: usize) -> PageRequest {
+pub(crate) fn page(limit: usize) -> PageRequest {
     PageRequest { after: None, limit }
 }

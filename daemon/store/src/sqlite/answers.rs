@@ -61,9 +61,9 @@ fn fit(item: &Item, answer: &Answer) -> Result<Answer, ResolveError> {
         (ItemKind::Notification { .. }, _) => return Ok(Answer::Acknowledge),
         (ItemKind::Approval { .. }, Answer::Edited { args }) => args.is_object(),
         (ItemKind::Approval { .. }, Answer::Once | Answer::ForTask | Answer::Deny { .. }) => true,
-        (ItemKind::Approval { .. }, Answer::Text { .. } | Answer::Acknowledge) => false,
         (ItemKind::Question { .. }, Answer::Text { text }) => !text.trim().is_empty(),
-        (
+        (ItemKind::Approval { .. }, Answer::Text { .. } | Answer::Acknowledge)
+        | (
             ItemKind::Question { .. },
             Answer::Once | Answer::ForTask | Answer::Deny { .. } | Answer::Edited { .. } | Answer::Acknowledge,
         ) => false,

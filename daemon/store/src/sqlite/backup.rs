@@ -131,7 +131,7 @@ pub fn restore(from: &Path, dir: &Path) -> Result<RestoreReport, StoreError> {
 
 /// Checks a copied store as a whole, brings back its content files and marks the new epoch.
 fn prepare(copy: &Path, from: &Path, directory: &DataDirectory, manifest: &Manifest) -> Result<u64, StoreError> {
-    let sql = |error| located(error, copy);
+    let sql = |error| located(&error, copy);
     let db = open_copy(copy)?;
     let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(sql)?;
     if verdict != "ok" {
@@ -153,6 +153,8 @@ fn prepare(copy: &Path, from: &Path, directory: &DataDirectory, manifest: &Manif
          SELECT coalesce(max(position), 0) + ?1, coalesce(max(at), 0), 'owd.restored', 'owd', '{}' FROM stream",
         params![STREAM_GAP.cast_signed()],
     )?;
+    // Whoever watched the store that this one replaces has to look at everything anew.
+    view.change("DELETE FROM stream WHERE position < (SELECT max(position) FROM stream)", [])?;
     db.execute_batch("COMMIT").map_err(sql)?;
     db.close().map_err(|(_, error)| sql(error))?;
     fs::File::open(copy)
@@ -170,7 +172,7 @@ fn open_copy(file: &Path) -> Result<rusqlite::Connection, StoreError> {
         db.execute_batch("PRAGMA synchronous = FULL")?;
         Ok(db)
     };
-    opened().map_err(|error| located(error, file))
+    opened().map_err(|error| located(&error, file))
 }
 
 fn blob_hashes(view: &View<'_>) -> Result<Vec<BlobHash>, StoreError> {

@@ -50,7 +50,7 @@ pub(crate) fn open_writer(file: &Path) -> Result<Connection, StoreError> {
         ))?;
         Ok(db)
     };
-    opened().map_err(|error| located(error, file))
+    opened().map_err(|error| located(&error, file))
 }
 
 pub(crate) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
@@ -61,7 +61,7 @@ pub(crate) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
         ))?;
         Ok(db)
     };
-    opened().map_err(|error| located(error, file))
+    opened().map_err(|error| located(&error, file))
 }
 
 /// Opens a file that exists; SQLite must never make one here.
@@ -138,14 +138,14 @@ fn create(directory: &DataDirectory, migrations: &[&str]) -> Result<(), StoreErr
         ))?;
         db.close().map_err(|(_, error)| error)
     };
-    built().map_err(|error| located(error, &new))?;
+    built().map_err(|error| located(&error, &new))?;
     fs::rename(&new, &file).map_err(failed)?;
     sync_folder(directory.path()).map_err(failed)
 }
 
 /// Runs the migrations that the store lacks, each in one transaction after a copy of the store was kept.
 fn migrate(db: &Connection, file: &Path, migrations: &[&str]) -> Result<(), StoreError> {
-    let sql = |error| located(error, file);
+    let sql = |error| located(&error, file);
     let found: u32 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sql)?;
     // Reads the heads of all tables: a schema that cannot be parsed shows here.
     db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(sql)?;
@@ -177,7 +177,7 @@ pub(crate) fn keep_copy(db: &Connection, file: &Path, copy: &Path) -> Result<(),
     let target = copy
         .to_str()
         .ok_or_else(|| failed(io::Error::new(io::ErrorKind::InvalidFilename, "the folder's name is not UTF-8")))?;
-    db.execute("VACUUM INTO ?1", [target]).map_err(|error| located(error, file))?;
+    db.execute("VACUUM INTO ?1", [target]).map_err(|error| located(&error, file))?;
     kept.sync_all().map_err(failed)?;
     copy.parent().map_or(Ok(()), sync_folder).map_err(failed)
 }

@@ -7,7 +7,7 @@ use crate::{ResolveError, StoreError, TaskError};
 /// An SQLite error as the store's own. Which file it was is filled in where the store is known: [`Located`].
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        located(error, Path::new(""))
+        located(&error, Path::new(""))
     }
 }
 
@@ -23,7 +23,7 @@ impl From<rusqlite::Error> for ResolveError {
     }
 }
 
-pub(crate) fn located(error: rusqlite::Error, file: &Path) -> StoreError {
+pub(crate) fn located(error: &rusqlite::Error, file: &Path) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { file: file.into() },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

@@ -389,7 +389,8 @@ pub(crate) fn runs(view: &View<'_>, filter: &RunFilter, page: &PageRequest) -> R
     match state.as_deref() {
         None => {}
         Some(open @ ("queued" | "running" | "parked" | "interrupted")) => {
-            sql.push_str(&format!(" AND state = '{open}' AND state IN ('queued', 'running', 'parked', 'interrupted')"));
+            sql.push_str(" AND state = ? AND state IN ('queued', 'running', 'parked', 'interrupted')");
+            values.push(open.to_owned().into());
         }
         Some("succeeded") => sql.push_str(" AND outcome_word = 'succeeded'"),
         Some(ended) => {

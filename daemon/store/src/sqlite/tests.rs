@@ -1,1 +1,6 @@
+mod backup;
 mod conformance;
+mod damage;
+mod directory;
+mod full;
+mod support;

@@ -1,0 +1,135 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::support::{Directory, contents};
+use crate::conformance::support::{noon, save, spec};
+use crate::sqlite::connection::MIGRATIONS;
+use crate::{SqliteStore, Store, StoreError};
+
+#[test]
+fn a_second_owd_is_told_who_holds_the_directory() {
+    let place = Directory::new();
+    let store = place.store();
+    let second = SqliteStore::open(&place.data());
+    assert!(matches!(second, Err(StoreError::InUse { pid, .. }) if pid == std::process::id()), "{second:?}");
+    drop(store);
+    // What the dead holder left in the file is no lock.
+    fs::write(place.data().join("owd.lock"), "1\n").expect("written");
+    place.store();
+}
+
+#[tokio::test]
+async fn what_owd_keeps_is_private() {
+    let place = Directory::new();
+    let store = place.store();
+    store.put_blob(b"x").await.expect("kept");
+    let mode = |path: &std::path::Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&place.data()), 0o700);
+    for name in ["owd.db", "owd.db-wal", "owd.db-shm", "owd.lock"] {
+        assert_eq!(mode(&place.data().join(name)), 0o600, "{name}");
+    }
+    let hash = ow_model::BlobHash::of(b"x").to_string();
+    let shelf = place.data().join("blobs").join(&hash[..2]);
+    assert_eq!((mode(&shelf), mode(&shelf.join(&hash))), (0o700, 0o600));
+    drop(store);
+    // A mode that was loosened by hand is tightened again.
+    fs::set_permissions(place.data(), fs::Permissions::from_mode(0o755)).expect("changed");
+    drop(place.store());
+    assert_eq!(mode(&place.data()), 0o700);
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_is_kept_as_it_is() {
+    let place = Directory::new();
+    let store: std::sync::Arc<dyn Store> = place.store();
+    for number in 0..200 {
+        save(&store, &spec(&format!("job-{number}"), vec![]), noon()).await;
+    }
+    drop(store);
+    let whole = fs::read(place.file()).expect("readable");
+    assert!(whole.len() > 40_000, "of some size: {}", whole.len());
+    let mut odd = whole.clone();
+    odd[..16].copy_from_slice(b"something else!!");
+    let mut foreign = whole.clone();
+    foreign[68..72].copy_from_slice(&[0; 4]);
+    let mut schema = whole.clone();
+    schema[100..4096].fill(0xff);
+    for (what, bytes) in [
+        ("empty", vec![]),
+        ("a few bytes", whole[..50].to_vec()),
+        ("half", whole[..whole.len() / 2].to_vec()),
+        ("another file", odd),
+        ("another program's", foreign),
+        ("a torn first page", schema),
+    ] {
+        fs::write(place.file(), &bytes).expect("written");
+        let before = contents(&place.data());
+        let opened = SqliteStore::open(&place.data());
+        assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{what}: {opened:?}");
+        let after = contents(&place.data());
+        let kept = before.iter().all(|(path, bytes)| after.iter().any(|(found, now)| found == path && now == bytes));
+        assert!(kept, "{what}: the old file is kept");
+    }
+    fs::write(place.file(), &whole).expect("written");
+    assert_eq!(place.store().stats().await.expect("read").tasks, 200);
+}
+
+#[test]
+fn a_store_without_its_main_file_is_not_begun_anew() {
+    let place = Directory::new();
+    drop(place.store());
+    fs::remove_file(place.file()).expect("removed");
+    fs::write(place.data().join("owd.db-wal"), b"frames").expect("written");
+    let opened = SqliteStore::open(&place.data());
+    assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{opened:?}");
+    assert!(!place.file().exists());
+}
+
+#[test]
+fn a_torn_log_costs_only_what_was_never_answered() {
+    let place = Directory::new();
+    drop(place.store());
+    fs::write(place.data().join("owd.db-wal"), [0x5a; 5000]).expect("written");
+    drop(place.store());
+}
+
+#[test]
+fn a_newer_store_is_refused_untouched() {
+    let place = Directory::new();
+    drop(place.store());
+    place.raw().execute_batch("PRAGMA user_version = 99").expect("written");
+    let before = contents(&place.data());
+    let opened = SqliteStore::open(&place.data());
+    assert!(matches!(opened, Err(StoreError::Newer { found: 99, known: 1, .. })), "{opened:?}");
+    assert_eq!(contents(&place.data()), before);
+}
+
+#[test]
+fn a_migration_keeps_a_copy_first() {
+    let place = Directory::new();
+    drop(place.store());
+    let next = [MIGRATIONS, &["CREATE TABLE later (x INTEGER) STRICT;"]].concat();
+    drop(SqliteStore::open_with(&place.data(), &next).expect("migrated"));
+    let version = |file: &std::path::Path| -> u32 {
+        let db = rusqlite::Connection::open(file).expect("opens");
+        db.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("read")
+    };
+    assert_eq!(version(&place.file()), 2);
+    let copy = place.data().join("owd.db.format-1");
+    assert_eq!(version(&copy), 1);
+    assert_eq!(fs::metadata(&copy).expect("there").permissions().mode() & 0o777, 0o600);
+    let older = SqliteStore::open(&place.data());
+    assert!(matches!(older, Err(StoreError::Newer { found: 2, known: 1, .. })), "{older:?}");
+    // A migration that fails changes nothing.
+    let broken = [next.as_slice(), &["CREATE TABLE later (x INTEGER) STRICT;"]].concat();
+    assert!(SqliteStore::open_with(&place.data(), &broken).is_err());
+    assert_eq!(version(&place.file()), 2);
+}
+
+#[test]
+fn an_unwritable_place_is_named() {
+    let place = Directory::new();
+    fs::write(place.beside("file"), b"").expect("written");
+    let opened = SqliteStore::open(&place.beside("file").join("data"));
+    assert!(matches!(opened, Err(StoreError::Directory { .. })), "{opened:?}");
+}
