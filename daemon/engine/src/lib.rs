@@ -1,7 +1,16 @@
 //! The shell of the turn: performs effects, journals them, resumes after a stop.
+//!
+//! A worker hands a taken run to [`Engine::perform`]. The turn (pure) names one effect at a time; the engine
+//! has it judged, journals it as intended, performs it, journals it as done. It knows no surface and no
+//! scheduler: a question is an item in the store, and an answer is a fact that a later worker finds.
 
+mod course;
+mod engine;
 mod preview;
 mod stop;
+mod words;
 
+pub use course::artifacts;
+pub use engine::{Engine, Parts};
 pub use preview::{AllowableStep, PlannedStep, PlannedVerdict};
 pub use stop::{Stop, StopReason};

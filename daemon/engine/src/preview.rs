@@ -1,6 +1,19 @@
-use ow_model::{BlobHash, RuleTarget, ToolName};
-use ow_policy::Verdict;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use ow_config::template;
+use ow_model::{
+    BlobHash, BoundFile, Call, Cause, EventPayload, Hole, Position, RuleTarget, Run, RunId, RunState, TaskId, TaskSpec,
+    ToolName,
+};
+use ow_policy::{Action, Situation, Verdict};
+use ow_store::StoreError;
+use ow_turn::{RunContext, RunFolder};
 use serde_json::Value;
+
+use crate::Engine;
+use crate::course::step_facts;
 
 /// What one step of a task would do now, judged by the same code as a real run, with no effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,4 +53,176 @@ pub struct AllowableStep {
     pub target: Result<RuleTarget, String>,
     /// A rule covers it already.
     pub allowed: bool,
+}
+
+impl Engine {
+    /// What each step of a task would do if it ran now, and what would ask: the same judgement, no effect.
+    ///
+    /// `payload` stands for the event. What only a run can know (results of earlier steps) stays a hole.
+    pub async fn plan(
+        self: &Arc<Self>,
+        task: TaskId,
+        spec: &TaskSpec,
+        revision: u32,
+        payload: Option<Value>,
+    ) -> Result<Vec<PlannedStep>, StoreError> {
+        let now = self.clock.now();
+        let rules = self.store.rules(Some(&spec.name), now).await?;
+        let (engine, spec) = (Arc::clone(self), spec.clone());
+        let planned = tokio::task::spawn_blocking(move || {
+            let context = engine.imagined_context(task, &spec, revision, payload);
+            let run_folder = engine.runs_dir.join("plan");
+            let steps = spec.steps.iter().zip(0..);
+            steps.map(|(_, step)| engine.plan_step(&spec, step, &context, &run_folder, &rules)).collect()
+        });
+        Ok(planned.await.expect("judging a plan does not panic"))
+    }
+
+    fn imagined_context(&self, task: TaskId, spec: &TaskSpec, revision: u32, payload: Option<Value>) -> Value {
+        let now = self.clock.now();
+        let run = Run {
+            id: RunId::from_bytes([0; 10]),
+            order: 0,
+            task,
+            task_name: spec.name.clone(),
+            revision,
+            cause: Cause::Manual { by: String::new() },
+            scheduled_for: now,
+            created_at: now,
+            started_at: None,
+            ended_at: None,
+            state: RunState::Running,
+            depth: 0,
+            attempt: 1,
+            retry_of: None,
+            ran_for_ms: 0,
+        };
+        let events: Vec<EventPayload> =
+            payload.into_iter().map(|data| EventPayload { kind: "manual".into(), data }).collect();
+        let zone = TimeZone::get(&spec.timezone.0).unwrap_or(TimeZone::UTC);
+        let folder = RunFolder(self.runs_dir.join("<run>").to_string_lossy().into_owned());
+        ow_turn::context(&RunContext { spec, run: &run, folder: &folder, events: &events, zone: &zone, now })
+    }
+
+    fn plan_step(
+        &self,
+        spec: &TaskSpec,
+        index: u32,
+        context: &Value,
+        run_folder: &Path,
+        rules: &[ow_model::Rule],
+    ) -> PlannedStep {
+        let step = &spec.steps[index as usize];
+        let args = template::preview_args(&step.args, context);
+        let holes = template::holes_of(&step.args);
+        let planned = |verdict| PlannedStep {
+            step: index,
+            tool: step.tool.clone(),
+            args: args.clone(),
+            holes: holes.clone(),
+            verdict,
+        };
+        if let Some(condition) = &step.condition
+            && !matches!(template::eval_condition(condition, context), Ok(true))
+        {
+            return planned(PlannedVerdict::Conditional { condition: condition.clone() });
+        }
+        let call = Call { position: Position(index), tool: step.tool.clone(), args: args.clone() };
+        let Some(tool) = self.toolbox.tool(&call.tool) else {
+            return planned(PlannedVerdict::Broken { why: format!("there is no tool `{}`", call.tool) });
+        };
+        if let Err(why) = tool.check(&call.args) {
+            return planned(PlannedVerdict::Broken { why });
+        }
+        let place = self.place(spec, run_folder.to_owned());
+        let facts = match tool.facts(&call, &place) {
+            Ok(facts) => facts,
+            Err(error) => return planned(PlannedVerdict::Broken { why: error.message }),
+        };
+        let standing = self.standing();
+        let mut places = vec![];
+        collect_holes(&step.args, "", &mut places);
+        let step_facts = step_facts(spec, index, &places);
+        let situation = Situation {
+            task: Some(&spec.name),
+            mode: spec.mode,
+            roots: &place.roots,
+            run_folder: Some(&place.run_folder),
+            rules,
+            step: Some(&step_facts),
+            tainted: crate::course::is_tainted(&places, false),
+            denied: &[],
+            uncertain: &[],
+            task_http: &spec.http_allow,
+            settings: &standing.settings,
+            now: self.clock.now(),
+        };
+        planned(PlannedVerdict::Judged(ow_policy::judge(&call, &facts, &situation)))
+    }
+
+    /// What `owctl task allow` would store for each step, exactly as it is shown.
+    pub async fn allowable(self: &Arc<Self>, spec: &TaskSpec) -> Result<Vec<AllowableStep>, StoreError> {
+        let rules = self.store.rules(Some(&spec.name), self.clock.now()).await?;
+        let (engine, spec) = (Arc::clone(self), spec.clone());
+        let steps = tokio::task::spawn_blocking(move || {
+            let steps = spec.steps.iter().zip(0..);
+            steps.map(|(_, step)| engine.allowable_step(&spec, step, &rules)).collect()
+        });
+        Ok(steps.await.expect("looking at a step does not panic"))
+    }
+
+    fn allowable_step(&self, spec: &TaskSpec, index: u32, rules: &[ow_model::Rule]) -> AllowableStep {
+        let step = &spec.steps[index as usize];
+        let (text, text_hash) = ow_config::step_text(step);
+        let holes = template::holes_of(&step.args);
+        let target = self.program_of(spec, index).map(|program| RuleTarget::Step {
+            step: index,
+            text: text_hash,
+            program: program.map(|file| (file.path, file.hash)),
+            holes: holes.clone(),
+        });
+        let allowed = target.as_ref().is_ok_and(|target| rules.iter().any(|rule| rule.target == *target));
+        AllowableStep { step: index, tool: step.tool.clone(), text, text_hash, holes, target, allowed }
+    }
+
+    /// The program that a step starts, as it is found now; none for tools that start none.
+    fn program_of(&self, spec: &TaskSpec, index: u32) -> Result<Option<BoundFile>, String> {
+        let step = &spec.steps[index as usize];
+        let tool = self.toolbox.tool(&step.tool).ok_or_else(|| format!("there is no tool `{}`", step.tool))?;
+        if tool.spec().risk != ow_model::Risk::Exec {
+            return Ok(None);
+        }
+        let call = Call { position: Position(index), tool: step.tool.clone(), args: step.args.clone() };
+        let place = self.place(spec, PathBuf::from("/"));
+        match tool.facts(&call, &place).map_err(|error| error.message)?.action {
+            Action::Command { program: Some(program), .. } => Ok(Some(program)),
+            Action::Command { program: None, .. } => {
+                Err("its program is not found, or is not named in the step; a rule cannot be bound to it".into())
+            }
+            Action::Plain | Action::Paths { .. } | Action::Url { .. } => Ok(None),
+        }
+    }
+}
+
+/// Where holes stand in unrendered arguments: what rendering would report.
+fn collect_holes(args: &Value, pointer: &str, holes: &mut Vec<Hole>) {
+    match args {
+        Value::String(text) => {
+            for name in template::Template::parse(text).iter().flat_map(template::Template::holes) {
+                holes.push(Hole { name: name.to_owned(), at: pointer.to_owned() });
+            }
+        }
+        Value::Array(elements) => {
+            for (index, element) in elements.iter().enumerate() {
+                collect_holes(element, &format!("{pointer}/{index}"), holes);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                collect_holes(field, &format!("{pointer}/{key}"), holes);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

@@ -1,0 +1,68 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::manual::{Manual, ManualHand};
+use crate::system::SystemTimer;
+
+/// The wall clock. Clones share one source.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Manual(Arc<Manual>),
+}
+
+/// Why a sleep ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wake {
+    /// The instant has come.
+    Due,
+    /// Somebody set the clock; it may stand before the instant, or long after it.
+    ClockSet,
+    /// The machine was suspended and is awake again.
+    Resumed,
+}
+
+impl Clock {
+    /// The system's clock.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that stands still until its hand moves it.
+    #[must_use]
+    pub fn manual(now: Timestamp) -> (Self, ManualHand) {
+        let manual = Arc::new(Manual::new(now));
+        (Self(Source::Manual(Arc::clone(&manual))), ManualHand::new(manual))
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => system_now(),
+            Source::Manual(manual) => manual.now(),
+        }
+    }
+
+    /// Sleeps until `at`, or until the clock is set or the machine resumes; for ever without an instant.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it loses nothing: a jump of the clock is told to the next sleep of the same caller only if it
+    /// was asleep; after a drop compare [`Clock::now`] with what you knew.
+    pub async fn wake_at(&self, at: Option<Timestamp>) -> Wake {
+        match &self.0 {
+            Source::System => SystemTimer::sleep(at).await,
+            Source::Manual(manual) => manual.sleep(at).await,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "here is where the wall clock is read")]
+pub(crate) fn system_now() -> Timestamp {
+    Timestamp::now()
+}

@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::Wake;
+
+/// Where a manual clock stands, and how often it was set or resumed.
+#[derive(Clone, Copy, Debug)]
+struct Stand {
+    now: Timestamp,
+    set: u64,
+    resumed: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Manual {
+    stand: watch::Sender<Stand>,
+}
+
+impl Manual {
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self { stand: watch::Sender::new(Stand { now, set: 0, resumed: 0 }) }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.stand.borrow().now
+    }
+
+    pub(crate) async fn sleep(&self, at: Option<Timestamp>) -> Wake {
+        let mut stands = self.stand.subscribe();
+        let began = *stands.borrow_and_update();
+        loop {
+            let stand = *stands.borrow_and_update();
+            if stand.resumed != began.resumed {
+                return Wake::Resumed;
+            }
+            if stand.set != began.set {
+                return Wake::ClockSet;
+            }
+            if at.is_some_and(|at| at <= stand.now) {
+                return Wake::Due;
+            }
+            stands.changed().await.expect("the sender lives as long as this clock");
+        }
+    }
+}
+
+/// Moves a manual clock and wakes who sleeps on it.
+#[derive(Clone, Debug)]
+pub struct ManualHand(Arc<Manual>);
+
+impl ManualHand {
+    pub(crate) const fn new(manual: Arc<Manual>) -> Self {
+        Self(manual)
+    }
+
+    /// Lets time pass until `now`: who sleeps to an instant before it wakes as due.
+    pub fn set(&self, now: Timestamp) {
+        self.0.stand.send_modify(|stand| stand.now = now);
+    }
+
+    /// Sets the clock, back or ahead, as a person or NTP does.
+    pub fn jump(&self, now: Timestamp) {
+        self.0.stand.send_modify(|stand| {
+            stand.now = now;
+            stand.set += 1;
+        });
+    }
+
+    /// The machine was suspended and wakes at `now`.
+    pub fn resume(&self, now: Timestamp) {
+        self.0.stand.send_modify(|stand| {
+            stand.now = now;
+            stand.resumed += 1;
+        });
+    }
+
+    /// How many sleep on this clock.
+    #[must_use]
+    pub fn sleepers(&self) -> usize {
+        self.0.stand.receiver_count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Clock, Wake};
+
+    fn at(text: &str) -> jiff::Timestamp {
+        text.parse().expect("an instant")
+    }
+
+    #[tokio::test]
+    async fn a_sleep_says_why_it_ended() {
+        let (clock, hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
+        let due = Some(at("2026-03-03T07:00:00Z"));
+        let (wake, ()) = tokio::join!(clock.wake_at(due), async { hand.set(at("2026-03-03T07:00:00Z")) });
+        assert_eq!(wake, Wake::Due);
+        let (wake, ()) = tokio::join!(clock.wake_at(None), async { hand.jump(at("2026-03-03T05:00:00Z")) });
+        assert_eq!(wake, Wake::ClockSet);
+        let (wake, ()) = tokio::join!(clock.wake_at(due), async { hand.resume(at("2026-03-03T05:30:00Z")) });
+        assert_eq!(wake, Wake::Resumed);
+        assert_eq!(clock.now(), at("2026-03-03T05:30:00Z"));
+    }
+
+    #[tokio::test]
+    async fn an_instant_that_has_passed_does_not_wait() {
+        let (clock, _hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
+        assert_eq!(clock.wake_at(Some(at("2026-03-03T05:00:00Z"))).await, Wake::Due);
+    }
+}

@@ -1,0 +1,96 @@
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+
+use ow_clock::Clock;
+use ow_model::{RunId, Span, TaskSpec};
+use ow_policy::Settings;
+use ow_secret::Secrets;
+use ow_store::{Store, TakenRun};
+use ow_tool::{Helpers, Limits, Place, Toolbox};
+use tracing::{Instrument, error, info_span};
+
+use crate::Stop;
+use crate::course::Course;
+
+/// What the engine is made of.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub clock: Clock,
+    pub toolbox: Arc<Toolbox>,
+    pub helpers: Arc<Helpers>,
+    pub settings: Settings,
+    pub secrets: Arc<Secrets>,
+    pub home: PathBuf,
+    /// Each run's own folder is made below this one.
+    pub runs_dir: PathBuf,
+    /// How long a call that is told to stop may take to end by itself.
+    pub grace: Span,
+    /// What one call may use; its time is the task's.
+    pub limits: Limits,
+}
+
+/// Performs the effects of turns and journals them.
+pub struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) helpers: Arc<Helpers>,
+    pub(crate) home: PathBuf,
+    pub(crate) runs_dir: PathBuf,
+    pub(crate) grace: Span,
+    pub(crate) limits: Limits,
+    /// Replaced as a whole by a reload; a call is judged by the one that stands when it is admitted.
+    standing: RwLock<Arc<Standing>>,
+}
+
+/// What a reload may replace.
+pub(crate) struct Standing {
+    pub(crate) settings: Settings,
+    pub(crate) secrets: Arc<Secrets>,
+}
+
+impl Engine {
+    #[must_use]
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { store, clock, toolbox, helpers, settings, secrets, home, runs_dir, grace, limits } = parts;
+        let standing = RwLock::new(Arc::new(Standing { settings, secrets }));
+        Arc::new(Self { store, clock, toolbox, helpers, home, runs_dir, grace, limits, standing })
+    }
+
+    /// Replaces the policy's settings and the secrets for every call that is admitted from now on.
+    pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>) {
+        *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets });
+    }
+
+    pub(crate) fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&self.standing.read().expect("no holder panics"))
+    }
+
+    /// The folder that belongs to one run.
+    #[must_use]
+    pub fn run_folder(&self, run: RunId) -> PathBuf {
+        self.runs_dir.join(run.to_string())
+    }
+
+    /// Where a run's calls happen: in the task's first root, else in the run's own folder.
+    pub(crate) fn place(&self, spec: &TaskSpec, run_folder: PathBuf) -> Place {
+        let cwd = spec.roots.first().cloned().unwrap_or_else(|| run_folder.clone());
+        Place { cwd, roots: spec.roots.clone(), home: self.home.clone(), run_folder }
+    }
+
+    /// Runs a taken run until it has ended, is parked, or was told to stop; all of it is durable then.
+    ///
+    /// Store errors that may pass (a full disk) are waited out: what took effect is journaled late rather
+    /// than forgotten. One that does not pass leaves the run as it is; the next start finds it.
+    pub async fn perform(self: &Arc<Self>, taken: TakenRun, stop: &Stop) {
+        let span = info_span!("run", run = %taken.run.id, task = %taken.run.task_name);
+        async {
+            let run = taken.run.id;
+            if let Err(error) = Course::new(Arc::clone(self), taken).follow(stop).await {
+                error!(%run, error = &error as &dyn std::error::Error, "run left as it stands");
+            }
+        }
+        .instrument(span)
+        .await;
+    }
+}
