@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -33,7 +35,8 @@ impl Links for FileSystem {
             Ok(target) => LinkAt::Link(target),
             Err(error) => match error.kind() {
                 ErrorKind::InvalidInput => LinkAt::NotALink,
-                ErrorKind::NotFound | ErrorKind::NotADirectory => LinkAt::Missing,
+                // Nothing can stand at a name that is too long; opening it says so.
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => LinkAt::Missing,
                 _ => LinkAt::Unreadable,
             },
         }
@@ -158,11 +161,11 @@ pub(crate) fn hash_of(file: &File) -> io::Result<BlobHash> {
     hasher.update_reader(file)?;
     let hash = BlobHash::from_bytes(*hasher.finalize().as_bytes());
     if self::version(&file.metadata()?) == version && is_settled(&metadata) {
-        let mut hashes = HASHES.lock().unwrap_or_else(PoisonError::into_inner);
-        if hashes.len() >= CACHED_HASHES {
-            hashes.clear();
+        let mut known = HASHES.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= CACHED_HASHES {
+            known.clear();
         }
-        hashes.insert(version, hash);
+        known.insert(version, hash);
     }
     Ok(hash)
 }
@@ -220,14 +223,14 @@ pub(crate) fn reason(error: &io::Error) -> String {
 
 /// A name as text: bytes that are no UTF-8 are written `\xNN`. Says whether any were.
 pub(crate) fn shown_name(name: &OsStr) -> (String, bool) {
-    use std::os::unix::ffi::OsStrExt;
     let mut text = String::new();
     let mut escaped = false;
     for chunk in name.as_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
             escaped = true;
-            text.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a string cannot fail.
+            let _infallible = write!(text, "\\x{byte:02x}");
         }
     }
     (text, escaped)

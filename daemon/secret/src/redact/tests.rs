@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test may")]
-
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
 use proptest::prelude::*;

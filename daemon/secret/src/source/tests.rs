@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test may")]
-
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;

@@ -25,7 +25,7 @@ pub(super) fn difference(path: &Path, old: Option<&[u8]>, new: &[u8]) -> String 
     };
     let old = old.unwrap_or_default();
     let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
-        text.push_str(&format!("not text: {} bytes become {} bytes\n", old.len(), new.len()));
+        let _infallible = writeln!(text, "not text: {} bytes become {} bytes", old.len(), new.len());
         return text;
     };
     if old == new {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_long_difference_is_cut_and_says_so() {
-        let many = |word: &str| (0..5000).map(|line| format!("{word} {line}\n")).collect::<String>();
+        let many = |word: &str| format!("{word}\n").repeat(5000);
         let text = difference(Path::new("/r/a"), Some(many("old").as_bytes()), many("new").as_bytes());
         assert!(text.lines().count() < LINES + 10 && text.contains("10000 lines change in all"), "{text}");
         let long = "x".repeat(100_000);

@@ -198,7 +198,7 @@ fn not_regular() -> io::Error {
 
 fn swapped(error: Errno) -> io::Error {
     if error == Errno::LOOP || error == Errno::XDEV {
-        return io::Error::new(ErrorKind::PermissionDenied, SWAPPED);
+        return io::Error::other(SWAPPED);
     }
     error.into()
 }

@@ -186,6 +186,12 @@ fn copy(source: &Spot, target: &Spot) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&source.folder, &source.name, AtFlags::empty())?)
 }
 
+/// Device and inode. Their types differ between systems.
+#[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "not so elsewhere"))]
+fn identity(stat: &rustix::fs::Stat) -> Option<(u64, u64)> {
+    Some((u64::try_from(stat.st_dev).ok()?, u64::try_from(stat.st_ino).ok()?))
+}
+
 fn reconcile(note: &Note, place: &Place) -> Reconciled {
     let roots = world::roots(place);
     let look = |path: &Path| match Spot::open(path, &roots, Missing::Refuse) {
@@ -199,10 +205,7 @@ fn reconcile(note: &Note, place: &Place) -> Reconciled {
             return Reconciled::Unknown { why: io_failed("look at", &note.from, &error).message };
         }
     };
-    let is_it = |stat: &rustix::fs::Stat| {
-        let identity = (u64::try_from(stat.st_dev), u64::try_from(stat.st_ino));
-        identity == (Ok(note.device), Ok(note.inode))
-    };
+    let is_it = |stat: &rustix::fs::Stat| identity(stat) == Some((note.device, note.inode));
     let source_is_it = source.as_ref().is_some_and(|(_, stat)| is_it(stat));
     match (source, target) {
         (Some(_), None) if source_is_it => Reconciled::DidNotHappen,
@@ -220,5 +223,35 @@ fn reconcile(note: &Note, place: &Place) -> Reconciled {
         _ => Reconciled::Unknown {
             why: format!("neither `{}` nor `{}` is what was to be moved", note.from.display(), note.to.display()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A second file system is not at hand everywhere; the copy itself does not know that there is one.
+    #[test]
+    fn a_copy_keeps_mode_and_time_and_never_replaces() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        let (from, to) = (folder.join("a"), folder.join("b"));
+        fs::write(&from, "content").unwrap();
+        fs::set_permissions(&from, fs::Permissions::from_mode(0o640)).unwrap();
+        let modified = fs::metadata(&from).unwrap().modified().unwrap();
+        let spot = |path: &Path| Spot::open(path, std::slice::from_ref(&folder), Missing::Refuse).unwrap();
+        copy(&spot(&from), &spot(&to)).unwrap();
+        let metadata = fs::metadata(&to).unwrap();
+        assert_eq!((metadata.mode() & 0o777, metadata.modified().unwrap()), (0o640, modified));
+        assert_eq!(fs::read_to_string(&to).unwrap(), "content");
+        assert!(!from.exists());
+        fs::write(&from, "second").unwrap();
+        let error = copy(&spot(&from), &spot(&to)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&to).unwrap(), "content");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing unfinished is left");
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::HELPER_MARK;
 use super::process::{self, Stat};
-use super::tree::{Tree, kill_tree, mark_of, send};
+use super::tree::{Tree, kill_below, kill_until_gone, mark_of, send};
 
 /// What was found of an earlier helper.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,8 +31,8 @@ pub fn end_leftover(pid: u32, start: Option<u64>, boot: Option<&str>) -> Leftove
     let mut found = Leftover::Nothing;
     if is_helper(pid, start) {
         found = Leftover::Ended;
-        kill_tree(|| if is_helper(pid, start) { Tree::below(pid) } else { Tree::default() });
-        kill_tree(|| if is_helper(pid, start) { Tree::of(vec![pid]) } else { Tree::default() });
+        kill_below(pid, || is_helper(pid, start));
+        kill_until_gone(|| if is_helper(pid, start) { Tree::of(vec![pid]) } else { Tree::default() });
     }
     if end_marked(pid, start) { Leftover::Ended } else { found }
 }
@@ -41,7 +41,7 @@ pub fn end_leftover(pid: u32, start: Option<u64>, boot: Option<&str>) -> Leftove
 pub(crate) fn end_marked(pid: u32, start: u64) -> bool {
     let mark = mark_of(pid, start);
     let mut any = false;
-    kill_tree(|| {
+    kill_until_gone(|| {
         let own = std::process::id();
         let pids: Vec<u32> = process::all()
             .into_iter()
@@ -85,7 +85,7 @@ fn bears(pid: u32, mark: &str) -> bool {
 /// Kills a helper that does not answer, with its session and all that bears its mark.
 pub(crate) fn end_helper(pid: u32, start: Option<u64>) {
     let Some(start) = start else { return send(pid, Signal::KILL) };
-    kill_tree(|| if is_helper(pid, start) { Tree::below(pid) } else { Tree::default() });
+    kill_below(pid, || is_helper(pid, start));
     if is_helper(pid, start) {
         send(pid, Signal::KILL);
     }

@@ -13,6 +13,7 @@ use super::process;
 /// Longer than anything but a process stuck in the kernel needs to die.
 const KILL_PASSES: u32 = 5000;
 const PASS: Duration = Duration::from_millis(1);
+const REAPED_AT_ONCE: usize = 4096;
 
 /// The processes below this one, at one instant.
 #[derive(Debug, Default)]
@@ -21,11 +22,22 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn below_self() -> Self {
-        Self::below(std::process::id())
+    /// What lives below this process, as far as `most` and one more.
+    pub(crate) fn below_self(most: usize) -> Self {
+        Self::walk(std::process::id(), most.saturating_add(1), |_| {})
     }
 
     pub(crate) fn below(root: u32) -> Self {
+        Self::walk(root, usize::MAX, |_| {})
+    }
+
+    /// Stops each process before it looks at its children: what is stopped starts no more of them, so one
+    /// walk catches up with any that multiply.
+    fn stopped_below(root: u32) -> Self {
+        Self::walk(root, usize::MAX, |pid| send(pid, Signal::STOP))
+    }
+
+    fn walk(root: u32, most: usize, mut meet: impl FnMut(u32)) -> Self {
         let mut pids = vec![];
         let mut seen = HashSet::from([root]);
         let mut ahead = vec![root];
@@ -33,6 +45,10 @@ impl Tree {
         while let Some(pid) = ahead.pop() {
             for child in children.of(pid) {
                 if seen.insert(child) {
+                    if pids.len() >= most {
+                        return Self { pids };
+                    }
+                    meet(child);
                     pids.push(child);
                     ahead.push(child);
                 }
@@ -43,10 +59,6 @@ impl Tree {
 
     pub(crate) const fn of(pids: Vec<u32>) -> Self {
         Self { pids }
-    }
-
-    pub(crate) fn pids(&self) -> &[u32] {
-        &self.pids
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -119,44 +131,58 @@ fn pairs() -> Vec<(u32, u32)> {
 }
 
 /// Takes note of the children that have ended. Adopted orphans are among them.
+///
+/// At most some thousand at once: where processes multiply, more end all the time.
 pub(crate) fn reap() -> Vec<(Pid, WaitStatus)> {
     let mut ended = vec![];
-    loop {
-        match rustix::process::waitpid(None, WaitOptions::NOHANG) {
+    while ended.len() < REAPED_AT_ONCE {
+        match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(child)) => ended.push(child),
             Err(rustix::io::Errno::INTR) => {}
-            Ok(None) | Err(_) => return ended,
+            Ok(None) | Err(_) => break,
         }
     }
+    ended
 }
 
-/// Ends everything below this process. What starts new processes is stopped before it is killed, so
-/// nothing can outrun this. Blocks until all are gone, and gives up only on what is stuck in the kernel.
+/// Ends everything below this process. Blocks until all are gone, and gives up only on what is stuck in
+/// the kernel.
 ///
 /// Whoever waits for a child's status must have it before: this reaps.
 pub(crate) fn kill_all() {
-    kill_tree(|| {
+    let own = std::process::id();
+    kill_until_gone(|| {
         drop(reap());
-        Tree::below_self()
+        Tree::stopped_below(own)
     });
 }
 
-/// As [`kill_all`] for what `look` finds.
-pub(crate) fn kill_tree(mut look: impl FnMut() -> Tree) {
-    let mut stopped = HashSet::new();
+/// Ends everything below another process, which is stopped first and stays so.
+pub(crate) fn kill_below(root: u32, is_there: impl Fn() -> bool) {
+    kill_until_gone(|| {
+        if !is_there() {
+            return Tree::default();
+        }
+        send(root, Signal::STOP);
+        let mut tree = Tree::stopped_below(root);
+        // Stopped, the root takes no note of those that are dead.
+        tree.pids.retain(|pid| process::Stat::of(*pid).is_some_and(|stat| !stat.is_zombie));
+        tree
+    });
+}
+
+/// Kills what `look` finds until it finds nothing that was not killed before, then waits for that to be gone.
+pub(crate) fn kill_until_gone(mut look: impl FnMut() -> Tree) {
+    let mut known = HashSet::new();
     for _ in 0..KILL_PASSES {
         let tree = look();
         if tree.is_empty() {
             return;
         }
-        let mut grew = false;
-        for pid in tree.pids() {
-            if stopped.insert(*pid) {
-                send(*pid, Signal::STOP);
-                grew = true;
-            }
-        }
-        if grew {
+        // One that was just met may have started another before it stopped; only a walk without news is
+        // one after which nothing can be missed, since a killed process hides its children from the walk.
+        let news = tree.pids.iter().filter(|pid| known.insert(**pid)).count();
+        if news > 0 {
             continue;
         }
         tree.signal(Signal::KILL);

@@ -123,7 +123,7 @@ struct Pinned(Arc<[SocketAddr]>);
 
 impl Resolve for Pinned {
     fn resolve(&self, _name: Name) -> Resolving {
-        let addresses: Addrs = Box::new(self.0.to_vec().into_iter());
+        let addresses: Addrs = Box::new(self.0.iter().copied().collect::<Vec<_>>().into_iter());
         Box::pin(std::future::ready(Ok(addresses)))
     }
 }

@@ -99,7 +99,7 @@ impl Tool for Shell {
         let form = form(&args);
         let operands = command::operands(&form, &cwd, &place.home, &FileSystem);
         let program = match &form {
-            CommandForm::Argv(argv) => argv.first().and_then(|name| world::program(name, &cwd)),
+            CommandForm::Argv(words) => words.first().and_then(|name| world::program(name, &cwd)),
             CommandForm::Line(_) => world::program("sh", &cwd),
         };
         let mut files: Vec<BoundFile> = vec![];
@@ -120,7 +120,7 @@ impl Tool for Shell {
 /// A line that is one literal simple command runs as its argv.
 fn form(args: &ShellArgs) -> CommandForm {
     match (&args.argv, &args.command) {
-        (Some(argv), _) => CommandForm::Argv(argv.clone()),
+        (Some(words), _) => CommandForm::Argv(words.clone()),
         (None, line) => {
             let line = line.clone().unwrap_or_default();
             command::argv_of_simple(&line).map_or(CommandForm::Line(line), CommandForm::Argv)

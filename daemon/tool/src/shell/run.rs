@@ -129,7 +129,7 @@ async fn supervise(
                 status = Some(exit_status(how));
             }
         }
-        let alive = Tree::below_self();
+        let alive = Tree::below_self(work.limits.processes as usize);
         if status.is_some() && alive.is_empty() {
             return (end, status);
         }
@@ -137,33 +137,32 @@ async fn supervise(
             kill_at = Some(Instant::now() + LEFT_BEHIND);
         }
         if end == End::ByItself && alive.len() > work.limits.processes as usize {
-            end = End::TooMany;
             tree::kill_all();
-            continue;
+            return (End::TooMany, status);
         }
         let running = end == End::ByItself && status.is_none();
         tokio::select! {
             biased;
             () = work.stop.token.cancelled(), if running => {
                 end = End::Stopped;
-                ask_to_end(&alive);
+                ask_to_end();
                 asked = true;
                 kill_at = Some(Instant::now() + work.stop.grace());
             }
             () = sleep_until(deadline), if running => {
                 end = End::OutOfTime;
-                ask_to_end(&alive);
+                ask_to_end();
                 asked = true;
                 kill_at = Some(Instant::now() + GRACE);
             }
             () = sleep_until(kill_at.unwrap_or(deadline)), if kill_at.is_some() => {
                 if asked {
                     tree::kill_all();
-                } else {
-                    ask_to_end(&alive);
-                    asked = true;
-                    kill_at = Some(Instant::now() + LEFT_BEHIND_ASKED);
+                    return (end, status);
                 }
+                ask_to_end();
+                asked = true;
+                kill_at = Some(Instant::now() + LEFT_BEHIND_ASKED);
             }
             _ = children.recv() => {}
             () = sleep_until(count_at) => {
@@ -174,7 +173,8 @@ async fn supervise(
     }
 }
 
-fn ask_to_end(tree: &Tree) {
+fn ask_to_end() {
+    let tree = Tree::below(std::process::id());
     tree.signal(Signal::TERM);
     // A stopped process hears of it only when it goes on.
     tree.signal(Signal::CONT);

@@ -1,0 +1,10 @@
+//! The built-in tools, run in real helpers.
+
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod files;
+mod http;
+mod scope;
+mod shell;
+mod support;
+mod tree;
