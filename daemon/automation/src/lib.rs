@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The shell of `schedule`: sleeps until something is due, claims it and hands runs to workers.
+//!
+//! One timer serves all tasks, at start, after a suspend and on an ordinary tick alike: it asks the store what is
+//! due and never waits for work. Watched folders and task files each have a task of their own, which turn what they
+//! notice into facts in the store and wake the timer. It does not know how a run is performed ([`Performer`]), and
+//! decides nothing about slots: the store asks the pure core in the transaction that records them.
+
+mod parts;
+
+mod automation;
+mod handle;
+
+mod network;
+mod retention;
+mod running;
+mod timer;
+mod workers;
+
+mod task_files;
+mod warnings;
+mod watch;
+
+pub use automation::Automation;
+pub use handle::Handle;
+pub use parts::{Check, Parts, Performer, Settings};
+pub use warnings::{Warning, WarningKind};

@@ -36,4 +36,7 @@ pub use config::{
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};
 pub use secret::looks_like_secret;
-pub use task::{TASK_FILE_LIMIT, TaskDefaults, TaskFile, ToolChecker, load_tasks, parse_task, step_text, to_toml};
+pub use task::{
+    TASK_FILE_LIMIT, TaskDefaults, TaskFile, ToolChecker, is_task_file, load_tasks, parse_task, read_task_file, step_text,
+    to_toml,
+};

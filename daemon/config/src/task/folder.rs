@@ -33,7 +33,7 @@ pub fn load_tasks(
     defaults: &TaskDefaults,
     tools: &dyn ToolChecker,
     now: Timestamp,
-) -> Result<Vec<TaskFile>, FileFault> {
+) -> Result<Vec<TaskFile>, Box<FileFault>> {
     let listed = match std::fs::read_dir(folder) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
@@ -54,23 +54,30 @@ fn load(path: PathBuf, defaults: &TaskDefaults, tools: &dyn ToolChecker, now: Ti
         Ok(name) => name,
         Err(error) => {
             let error: ow_model::NameError = error;
-            let task = Err(vec![whole_file(&path, error.to_string(), "rename the file: its name is the task's name")]);
+            let task = Err(vec![*whole_file(&path, error.to_string(), "rename the file: its name is the task's name")]);
             return TaskFile { path, name: None, task };
         }
     };
-    let task = match read(&path) {
+    let task = match read_task_file(&path) {
         Ok(text) => parse_task(&name, &text, Some(&path), defaults, tools, now),
-        Err(fault) => Err(vec![fault]),
+        Err(fault) => Err(vec![*fault]),
     };
     TaskFile { path, name: Some(name), task }
 }
 
-fn is_task_file(path: &Path) -> bool {
+/// Whether a file of this name is a task file.
+#[must_use]
+pub fn is_task_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     path.extension() == Some(OsStr::new("toml")) && !name.starts_with(b".") && !name.starts_with(b"#")
 }
 
-fn read(path: &Path) -> Result<String, FileFault> {
+/// Reads the text of a task file.
+///
+/// # Errors
+///
+/// Where it is no regular file, larger than [`TASK_FILE_LIMIT`], not UTF-8 or cannot be read.
+pub fn read_task_file(path: &Path) -> Result<String, Box<FileFault>> {
     let unreadable = |error: &std::io::Error| {
         whole_file(path, format!("cannot be read: {error}"), "let the account that owd runs under read it")
     };
@@ -90,15 +97,15 @@ fn read(path: &Path) -> Result<String, FileFault> {
         return Err(too_large());
     }
     String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
         let fault = whole_file(path, "not UTF-8".into(), "save it as UTF-8");
-        FileFault { line, column: 1, ..fault }
+        Box::new(FileFault { line, column: 1, ..*fault })
     })
 }
 
-fn whole_file(path: &Path, message: String, remedy: &str) -> FileFault {
-    FileFault {
+fn whole_file(path: &Path, message: String, remedy: &str) -> Box<FileFault> {
+    Box::new(FileFault {
         file: Some(path.into()),
         line: 0,
         column: 0,
@@ -106,5 +113,5 @@ fn whole_file(path: &Path, message: String, remedy: &str) -> FileFault {
         value: None,
         message,
         remedy: remedy.into(),
-    }
+    })
 }

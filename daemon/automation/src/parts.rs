@@ -1,0 +1,51 @@
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_clock::Clock;
+use ow_engine::Stop;
+use ow_model::{Span, TaskName, TaskSpec};
+use ow_store::{Retention, Store, TakenRun};
+
+/// What automation is built from.
+#[derive(Clone)]
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub clock: Clock,
+    pub performer: Arc<dyn Performer>,
+    pub settings: Settings,
+    pub check: Check,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// Runs at the same time; at least 1.
+    pub workers: usize,
+    /// Beside these, runs that go on after an answer; at least 1.
+    pub answered_workers: usize,
+    /// How long runs may go on when owd drains.
+    pub grace: Span,
+    /// The folder of task files; it need not exist.
+    pub tasks_dir: PathBuf,
+    pub retention: Retention,
+}
+
+/// Reads a definition and checks it, the tools that it names included: name, text, file, present.
+///
+/// The error is all that is wrong, a line each, with file, line and remedy.
+pub type Check = Arc<dyn Fn(&TaskName, &str, Option<&Path>, Timestamp) -> Result<TaskSpec, Vec<String>> + Send + Sync>;
+
+/// Works on a run that the store has handed out.
+#[async_trait]
+pub trait Performer: Send + Sync + 'static {
+    /// Returns when the run has ended, parked or been interrupted, and that is durable.
+    async fn perform(&self, taken: TakenRun, stop: &Stop);
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,292 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ow_config::{is_task_file, read_task_file};
+use ow_model::{EventKey, EventPayload, NewEvent, PauseReason, TaskName, TaskSource, TaskSpec, Trigger};
+use ow_store::{SaveChange, StoreError, TaskError};
+use serde_json::json;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::handle::Shared;
+use crate::parts::Check;
+use crate::warnings::{Warning, WarningKind};
+
+/// Files are read when the folder has been quiet for this long, so that a half-written one is not.
+const QUIET: Duration = Duration::from_millis(200);
+/// In a folder that is never quiet they are read after this.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The folder of task files and what was last made of each.
+pub(crate) struct TaskFiles {
+    shared: Arc<Shared>,
+    check: Check,
+    life: String,
+    /// By the names of the files.
+    known: BTreeMap<PathBuf, Known>,
+    /// Why the folder could not be read.
+    folder_fault: Option<String>,
+    /// Until the first load is over: the tasks in it that start with owd.
+    starting: Option<BTreeSet<TaskName>>,
+}
+
+/// A file as it was read.
+struct Known {
+    stamp: Stamp,
+    /// All that is wrong with it; empty: its task stands.
+    faults: Vec<String>,
+}
+
+/// Tells whether a file may have changed, without reading it. None: it is read again at the next occasion.
+type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
+
+fn stamp(metadata: &Metadata) -> Stamp {
+    let modified = (metadata.mtime(), metadata.mtime_nsec());
+    let changed = (metadata.ctime(), metadata.ctime_nsec());
+    Some((metadata.dev(), metadata.ino(), metadata.len(), modified, changed))
+}
+
+/// A file that may be new.
+struct Fresh {
+    path: PathBuf,
+    stamp: Stamp,
+    name: Result<TaskName, String>,
+    text: Result<String, String>,
+}
+
+/// What is in the folder.
+struct Listed {
+    /// Every task file that is there, by path, with the name of its task where it has one.
+    present: BTreeMap<PathBuf, Option<TaskName>>,
+    fresh: Vec<Fresh>,
+}
+
+impl TaskFiles {
+    pub(crate) fn new(shared: Arc<Shared>, check: Check, life: String) -> Self {
+        Self { shared, check, life, known: BTreeMap::new(), folder_fault: None, starting: Some(BTreeSet::new()) }
+    }
+
+    /// Reads the files again when the folder changes or someone asks, until `stop` is cancelled.
+    pub(crate) async fn run(
+        mut self,
+        changed: Arc<Notify>,
+        mut asked: mpsc::Receiver<oneshot::Sender<Vec<String>>>,
+        stop: CancellationToken,
+    ) {
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                answer = asked.recv() => match answer {
+                    Some(answer) => Some(answer),
+                    None => break,
+                },
+                () = changed.notified() => None,
+            };
+            if answer.is_none() {
+                let patience = Instant::now() + PATIENCE;
+                while timeout_at(patience.min(Instant::now() + QUIET), changed.notified()).await.is_ok() {}
+            }
+            self.load().await;
+            self.shared.timer_hint.notify_one();
+            self.shared.watch_hint.notify_one();
+            if let Some(answer) = answer {
+                // Who asked may have gone.
+                drop(answer.send(self.faults()));
+            }
+        }
+    }
+
+    /// All that is wrong with the files, a line each.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.folder_fault.iter().chain(self.known.values().flat_map(|known| &known.faults)).cloned().collect()
+    }
+
+    /// Brings the store's tasks to what the files say. A file that is broken changes nothing: its task goes on as
+    /// it was. A file that is gone pauses its task.
+    pub(crate) async fn load(&mut self) {
+        let folder = self.shared.settings.tasks_dir.clone();
+        let stamps: BTreeMap<PathBuf, Stamp> =
+            self.known.iter().map(|(path, known)| (path.clone(), known.stamp)).collect();
+        let listed = spawn_blocking(move || list(&folder, &stamps)).await.expect("reading a folder does not panic");
+        match listed {
+            Ok(listed) => {
+                self.folder_fault = None;
+                self.take_in(listed).await;
+            }
+            Err(error) => {
+                // Files that cannot be seen may all be there: nothing is paused.
+                let folder = self.shared.settings.tasks_dir.display().to_string();
+                self.folder_fault = Some(format!(
+                    "{folder}: cannot be read: {error}; check that the account that owd runs under may read it"
+                ));
+            }
+        }
+        self.show_warnings();
+    }
+
+    async fn take_in(&mut self, listed: Listed) {
+        let Listed { present, fresh } = listed;
+        self.known.retain(|path, _| present.contains_key(path));
+        let mut left = vec![];
+        for Fresh { path, stamp, name, text } in fresh {
+            let read = name.and_then(|name| text.map(|text| (name, text))).map_err(|fault| vec![fault]);
+            let checked = read.and_then(|(name, text)| {
+                let spec = (self.check)(&name, &text, Some(&path), self.shared.clock.now())?;
+                Ok((spec, text))
+            });
+            match checked {
+                Ok((spec, text)) => left.push((path, stamp, spec, text)),
+                Err(faults) => drop(self.known.insert(path, Known { stamp, faults })),
+            }
+        }
+        self.save_all(left).await;
+        let gone_failed = self.pause_gone(&present).await;
+        if let Err(error) = gone_failed {
+            warn!(%error, "tasks whose files are gone were not paused; tried again at the next change");
+        }
+    }
+
+    /// Saves what was read. One that is refused may stand once another has been saved: an `after` that was turned
+    /// round makes no circle in the end.
+    async fn save_all(&mut self, mut left: Vec<(PathBuf, Stamp, TaskSpec, String)>) {
+        loop {
+            let before = left.len();
+            let mut refused = vec![];
+            for (path, stamp, spec, text) in left {
+                match self.save(&spec, &text).await {
+                    Ok(()) => drop(self.known.insert(path, Known { stamp, faults: vec![] })),
+                    Err(error) => refused.push((path, stamp, spec, text, error)),
+                }
+            }
+            let progress = refused.len() < before;
+            if !progress || refused.is_empty() {
+                for (path, stamp, _, _, error) in refused {
+                    self.refuse(path, stamp, &error);
+                }
+                return;
+            }
+            left = refused.into_iter().map(|(path, stamp, spec, text, _)| (path, stamp, spec, text)).collect();
+        }
+    }
+
+    fn refuse(&mut self, path: PathBuf, stamp: Stamp, error: &TaskError) {
+        let remedy = match error {
+            TaskError::Store(_) => "see `owctl doctor`, then `owctl config reload`",
+            TaskError::Circle { .. } => "take one of these `after` triggers out",
+            _ => "correct the file; what was loaded from it before goes on",
+        };
+        let faults = vec![format!("{}: {error}; {remedy}", path.display())];
+        // A store that failed says nothing about the file: it is read again at the next occasion.
+        let stamp = if matches!(error, TaskError::Store(_)) { None } else { stamp };
+        self.known.insert(path, Known { stamp, faults });
+    }
+
+    async fn save(&mut self, spec: &TaskSpec, text: &str) -> Result<(), TaskError> {
+        let now = self.shared.clock.now();
+        let saved = self.shared.store.save_task(spec, TaskSource::File, text, None, now).await?;
+        match saved.change {
+            SaveChange::Created => info!(task = %spec.name, "task was made from its file"),
+            SaveChange::Revised => info!(task = %spec.name, revision = saved.revision, "task was revised by its file"),
+            SaveChange::Unchanged => {}
+        }
+        if let Some(starting) = &mut self.starting
+            && spec.triggers.contains(&Trigger::Startup)
+        {
+            starting.insert(spec.name.clone());
+        }
+        Ok(())
+    }
+
+    async fn pause_gone(&self, present: &BTreeMap<PathBuf, Option<TaskName>>) -> Result<(), StoreError> {
+        let names: Vec<&TaskName> = present.values().flatten().collect();
+        for name in self.shared.store.file_tasks().await? {
+            if names.contains(&&name) {
+                continue;
+            }
+            match self.shared.store.pause_task(&name, PauseReason::FileGone, self.shared.clock.now()).await {
+                Ok(()) => info!(task = %name, "task is paused: its file is gone"),
+                Err(TaskError::Store(error)) => return Err(error),
+                Err(error) => warn!(task = %name, %error, "a task whose file is gone was not paused"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads for the first time. Tasks that start with owd get their event also if this is where they come from;
+    /// the store knows the ones that have it.
+    pub(crate) async fn load_first(&mut self) -> Result<(), StoreError> {
+        self.load().await;
+        let event = |task: TaskName| NewEvent {
+            task,
+            key: EventKey(format!("startup:{}", self.life)),
+            payload: EventPayload { kind: "startup".into(), data: json!({ "life": self.life }) },
+            depth: 0,
+        };
+        let events: Vec<NewEvent> = self.starting.take().into_iter().flatten().map(event).collect();
+        if events.is_empty() {
+            return Ok(());
+        }
+        match self.shared.store.accept_events(&events, self.shared.clock.now()).await {
+            Ok(_) => Ok(()),
+            Err(TaskError::Store(error)) => Err(error),
+            // Deleted since: there is nothing to start.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn show_warnings(&self) {
+        let mut warnings = vec![];
+        if let Some(message) = &self.folder_fault {
+            let about = self.shared.settings.tasks_dir.display().to_string();
+            warnings.push(Warning { kind: WarningKind::TaskFile, about, message: message.clone(), hint: None });
+        }
+        for (path, known) in self.known.iter().filter(|(_, known)| !known.faults.is_empty()) {
+            warnings.push(Warning {
+                kind: WarningKind::TaskFile,
+                about: path.display().to_string(),
+                message: known.faults.join("\n"),
+                hint: Some("correct the file; what was loaded from it before goes on".into()),
+            });
+        }
+        self.shared.warnings.replace(WarningKind::TaskFile, warnings);
+    }
+}
+
+/// Lists the task files of a folder and reads those that may have changed. A folder that is not there has none.
+fn list(folder: &Path, stamps: &BTreeMap<PathBuf, Stamp>) -> io::Result<Listed> {
+    let mut listed = Listed { present: BTreeMap::new(), fresh: vec![] };
+    let children = match fs::read_dir(folder) {
+        Ok(children) => children,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listed),
+        Err(error) => return Err(error),
+    };
+    for child in children {
+        let path = child?.path();
+        if !is_task_file(&path) {
+            continue;
+        }
+        // A link that leads nowhere is a file that is broken, not one that is gone.
+        let stamp = fs::metadata(&path).ok().as_ref().and_then(stamp);
+        let name: Result<TaskName, _> = path.file_stem().unwrap_or_default().to_string_lossy().parse();
+        listed.present.insert(path.clone(), name.as_ref().ok().cloned());
+        if stamp.is_some() && stamps.get(&path) == Some(&stamp) {
+            continue;
+        }
+        let name = name.map_err(|error: ow_model::NameError| {
+            format!("{}: {error}; rename the file: its name is the task's name", path.display())
+        });
+        let text = read_task_file(&path).map_err(|fault| fault.to_string());
+        listed.fresh.push(Fresh { path, stamp, name, text });
+    }
+    listed.fresh.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(listed)
+}

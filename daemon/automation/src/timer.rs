@@ -1,0 +1,277 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use ow_clock::Wake;
+use ow_model::Span;
+use ow_store::{Claim, StoreError, WakeTimes};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::handle::Shared;
+use crate::network;
+use crate::retention::Retention;
+use crate::warnings::{Warning, WarningKind};
+use crate::workers::{Returned, Workers};
+
+/// Tasks looked at in one transaction: a hundred due at once are one commit, and a thousand do not keep an
+/// answer waiting for the writer.
+const CLAIM_LIMIT: usize = 256;
+/// How often the network is looked for, and only while a run waits for it.
+const NETWORK_PERIOD: Span = Span::from_secs(60);
+/// A store that refuses is asked again after this, then after twice the time, up to a minute.
+const FIRST_RETRY: Span = Span::from_secs(1);
+const LAST_RETRY: Span = Span::from_secs(60);
+/// A clock set ahead by no more than this was put right; what lies between is still on time.
+const AHEAD: Span = Span::from_secs(2);
+/// How long interrupted runs may take to become durable as such.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// The one timer of all tasks: sleeps until something is due, claims it, hands runs to workers.
+pub(crate) struct Timer {
+    shared: Arc<Shared>,
+    workers: Workers,
+    retention: Retention,
+    stop: CancellationToken,
+    /// Since when owd has been awake without a gap.
+    awake_since: Timestamp,
+    /// The last wake, on the wall and on a clock that nobody sets.
+    mark: (Timestamp, Instant),
+    /// The clock was set back and the store does not know yet.
+    set_back: bool,
+    /// What the store said last; none once something may have changed.
+    known: Option<WakeTimes>,
+    retry: Option<Span>,
+}
+
+/// Why the timer is awake.
+enum Woken {
+    Clock(Wake),
+    Hint,
+    Returned(Returned),
+}
+
+impl Timer {
+    pub(crate) fn new(shared: Arc<Shared>, workers: Workers, started: Timestamp, stop: CancellationToken) -> Self {
+        let retention = Retention::new(started);
+        let mark = (started, Instant::now());
+        Self { shared, workers, retention, stop, awake_since: started, mark, set_back: false, known: None, retry: None }
+    }
+
+    /// Runs until `stop` is cancelled, then drains: nothing new starts, and all that runs is durable at the end.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let wake_at = self.tend().await;
+            let woken = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                returned = self.workers.next_returned() => Woken::Returned(returned),
+                () = self.shared.timer_hint.notified() => Woken::Hint,
+                wake = self.shared.clock.wake_at(wake_at) => Woken::Clock(wake),
+            };
+            self.woken(woken).await;
+        }
+        self.drain().await;
+    }
+
+    async fn woken(&mut self, woken: Woken) {
+        match woken {
+            Woken::Clock(wake) => self.note_time(Some(wake)),
+            Woken::Hint => {
+                self.note_time(None);
+                self.known = None;
+            }
+            Woken::Returned(returned) => {
+                self.note_time(None);
+                self.settle(returned).await;
+                self.known = None;
+            }
+        }
+    }
+
+    async fn settle(&mut self, returned: Returned) {
+        if let Err(error) = self.workers.settle(returned).await {
+            warn!(%error, "a run whose worker panicked is still open in the store; it goes on at the next start");
+        }
+    }
+
+    /// Does what is due; returns when to look again, at the latest.
+    async fn tend(&mut self) -> Option<Timestamp> {
+        match self.do_due().await {
+            Ok(wake_at) => {
+                if self.retry.take().is_some() {
+                    self.shared.warnings.settle(WarningKind::Store, "store");
+                }
+                wake_at
+            }
+            Err(error) => {
+                let pause = self.retry.map_or(FIRST_RETRY, |last| Span::from_millis(last.millis() * 2).min(LAST_RETRY));
+                self.retry = Some(pause);
+                self.known = None;
+                self.shared.warnings.stand(Warning {
+                    kind: WarningKind::Store,
+                    about: "store".into(),
+                    message: format!("nothing is started: {error}"),
+                    hint: Some("see `owctl doctor`; owd tries again by itself".into()),
+                });
+                Some(self.shared.clock.now() + pause.signed())
+            }
+        }
+    }
+
+    /// One path for start, catch-up and tick: asks what is due until nothing is.
+    async fn do_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        let store = Arc::clone(&self.shared.store);
+        if self.set_back {
+            store.clock_changed(self.shared.clock.now()).await?;
+            self.set_back = false;
+        }
+        loop {
+            let now = self.shared.clock.now();
+            let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+            let times = match self.known.take() {
+                Some(times) => times,
+                None => store.wake_times().await?,
+            };
+            let ready = times.ready || is_due(times.runs);
+            if !(is_due(times.tasks) || is_due(times.items) || (ready && self.workers.free().any_at_all())) {
+                return Ok(self.rest(times, now, Network::NotNeeded));
+            }
+            if is_due(times.items) {
+                let tended = store.tend_items(now).await?;
+                debug!(reminded = tended.reminded.len(), expired = tended.expired.len(), "items were tended");
+            }
+            let network = if is_due(times.tasks) { self.claim(now).await? } else { self.hand_out(now).await? };
+            let left = store.wake_times().await?;
+            let stands = |before: Option<Timestamp>, after: Option<Timestamp>| is_due(after) && before == after;
+            if stands(times.tasks, left.tasks) || stands(times.items, left.items) {
+                // It would be asked again and again.
+                let what = "what is due stays due although it was seen to".into();
+                return Err(StoreError::Failed { what });
+            }
+            if !(is_due(left.tasks) || is_due(left.items) || is_due(left.runs)) {
+                // What is ready still found no worker, or no network.
+                return Ok(self.rest(left, now, network));
+            }
+            self.known = Some(left);
+        }
+    }
+
+    /// Claims all that is due and hands it out, a batch at a time.
+    async fn claim(&mut self, now: Timestamp) -> Result<Network, StoreError> {
+        let claim = Claim { now, awake_since: self.awake_since, limit: CLAIM_LIMIT };
+        loop {
+            let claimed = self.shared.store.claim_due(&claim).await?;
+            for (run, why) in &claimed.stop {
+                info!(%run, why, "a running run is stopped");
+                self.shared.running.cancel(*run, why);
+            }
+            let network = self.hand_out(now).await?;
+            if !claimed.more {
+                return Ok(network);
+            }
+        }
+    }
+
+    /// Gives queued runs to free workers: first those that go on after an answer.
+    async fn hand_out(&mut self, now: Timestamp) -> Result<Network, StoreError> {
+        let store = Arc::clone(&self.shared.store);
+        let up = network::is_up();
+        let free = self.workers.free();
+        for taken in store.take_runs(free.any + free.kept, 0, up, now).await? {
+            self.workers.start_answered(taken);
+        }
+        let free = self.workers.free();
+        if free.any > 0 {
+            for taken in store.take_runs(0, free.any, up, now).await? {
+                self.workers.start_fresh(taken);
+            }
+        }
+        if up || !self.workers.free().any_at_all() {
+            return Ok(Network::NotNeeded);
+        }
+        // Takes nothing: from here on the store calls those ready that wait for the network alone.
+        drop(store.take_runs(0, 0, true, now).await?);
+        Ok(Network::Missing)
+    }
+
+    /// When to look again although nobody asked.
+    fn rest(&mut self, times: WakeTimes, now: Timestamp, network: Network) -> Option<Timestamp> {
+        self.known = Some(times);
+        let mut wake_at = [times.tasks, times.items, times.runs].into_iter().flatten().filter(|at| *at > now).min();
+        let mut no_later_than = |at: Timestamp| wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
+        if network == Network::Missing && times.ready {
+            no_later_than(now + NETWORK_PERIOD.signed());
+        }
+        if self.workers.is_idle() {
+            self.retention.begin(&self.shared, now, &self.stop);
+            no_later_than(self.retention.due());
+        }
+        wake_at
+    }
+
+    /// Takes note of how the clock moved since the last wake. A jump is told only to who sleeps; that the clock went
+    /// back is seen anyway.
+    fn note_time(&mut self, wake: Option<Wake>) {
+        let (then, instant) = std::mem::replace(&mut self.mark, (self.shared.clock.now(), Instant::now()));
+        let (now, passed) = (self.mark.0, self.mark.1 - instant);
+        let expected = then + SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        if now < then {
+            info!(%then, %now, "the clock was set back");
+            self.set_back = true;
+            self.awake_since = self.awake_since.min(now);
+            self.known = None;
+        }
+        match wake {
+            // What the store said is still so; asking again would only make the claim late.
+            Some(Wake::Due) | None => {}
+            Some(Wake::Resumed) => {
+                info!(%then, %now, "the machine was suspended");
+                self.awake_since = now;
+                self.known = None;
+            }
+            Some(Wake::ClockSet) => {
+                // Instants that the clock jumped over never were; they are caught up with.
+                if now.duration_since(expected) > AHEAD.signed() {
+                    info!(%then, %now, "the clock was set ahead");
+                    self.awake_since = now;
+                }
+                self.known = None;
+            }
+        }
+    }
+
+    /// Lets what runs go on for the grace period, then interrupts it and waits until that is durable.
+    async fn drain(mut self) {
+        let grace = self.shared.settings.grace.duration();
+        self.finish_until(Instant::now() + grace).await;
+        if !self.workers.is_idle() {
+            info!(runs = self.shared.running.count(), "runs are interrupted; they go on at the next start");
+        }
+        self.shared.running.halt();
+        self.finish_until(Instant::now() + LAST_WORDS).await;
+        for run in self.workers.runs() {
+            warn!(%run, "a run did not stop; the next start finds it in the middle");
+        }
+        drop(self.workers);
+        self.retention.end().await;
+    }
+
+    async fn finish_until(&mut self, deadline: Instant) {
+        while !self.workers.is_idle() {
+            match timeout_at(deadline, self.workers.next_returned()).await {
+                Ok(returned) => self.settle(returned).await,
+                Err(_elapsed) => break,
+            }
+        }
+    }
+}
+
+/// Whether queued runs wait for nothing but the network.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Network {
+    NotNeeded,
+    /// There is none; runs that the store calls ready wait for it.
+    Missing,
+}

@@ -1,0 +1,101 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ow_schedule::watch::Hint;
+use thiserror::Error;
+use tokio::sync::Notify;
+
+/// Watches folders, each by itself and not what is below it, and says where to look.
+pub(crate) trait FolderWatcher: Send {
+    /// Watching a folder that is watched already is no error.
+    fn watch(&mut self, folder: &Path) -> Result<(), Unwatchable>;
+    fn unwatch(&mut self, folder: &Path);
+}
+
+/// Makes a watcher that leaves what it notices in the hints.
+pub(crate) type OpenWatcher = Arc<dyn Fn(Arc<Hints>) -> Result<Box<dyn FolderWatcher>, Unwatchable> + Send + Sync>;
+
+/// Why the system's watcher cannot serve a folder.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub(crate) enum Unwatchable {
+    #[error("the system's limit on watched folders is reached")]
+    Limit,
+    #[error("the system's limit on watchers is reached")]
+    Instances,
+    #[error("it lies on {kind}, which does not tell of changes made elsewhere")]
+    Remote { kind: &'static str },
+    #[error("it is not there")]
+    Gone,
+    #[error("the system says: {0}")]
+    Failed(io::ErrorKind),
+}
+
+impl Unwatchable {
+    pub(crate) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Limit => "raise it: `sysctl fs.inotify.max_user_watches=524288`",
+            Self::Instances => "raise it: `sysctl fs.inotify.max_user_instances=1024`",
+            Self::Remote { .. } => "owd looks every two seconds; a local folder would be noticed at once",
+            Self::Gone => "make the folder, or correct `path` in the task",
+            Self::Failed(_) => "check that the folder can be read by the account that owd runs under",
+        }
+    }
+}
+
+/// Where something may have changed. Merges what comes faster than it is looked at; forgets nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Hints {
+    kept: Mutex<Kept>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    paths: BTreeMap<PathBuf, Hint>,
+    everywhere: bool,
+}
+
+/// More paths than this at once, and everything is looked at instead.
+const PATHS: usize = 10_000;
+
+/// What was hinted at since the last look.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Hinted {
+    Paths(BTreeMap<PathBuf, Hint>),
+    Everywhere,
+}
+
+impl Hints {
+    pub(crate) fn at(&self, path: PathBuf, hint: Hint) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.paths.len() >= PATHS {
+            kept.everywhere = true;
+        }
+        if !kept.everywhere {
+            let known = kept.paths.entry(path).or_insert(hint);
+            // A file that was moved here and then touched came complete all the same; a write says that it did not.
+            if *known == Hint::Seen || hint == Hint::MovedHere || hint == Hint::Written {
+                *known = hint;
+            }
+        }
+        drop(kept);
+        self.changed.notify_one();
+    }
+
+    pub(crate) fn everywhere(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).everywhere = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until there is something to look at.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(crate) fn take(&self) -> Hinted {
+        let Kept { paths, everywhere } = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        if everywhere { Hinted::Everywhere } else { Hinted::Paths(paths) }
+    }
+}

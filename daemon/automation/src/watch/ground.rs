@@ -1,0 +1,142 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ow_schedule::watch::Fingerprint;
+
+use super::folders::{FolderWatcher, Hints, OpenWatcher, Unwatchable};
+use super::look::{Depth, Entry, entry, list, nearest_folder};
+
+/// The folders that are watched, each once, whoever asks for it. All of it may block: disks can be slow.
+pub(crate) struct Ground {
+    open: OpenWatcher,
+    hints: Arc<Hints>,
+    /// None until there is something to watch.
+    watcher: Option<Box<dyn FolderWatcher>>,
+    watched: BTreeSet<PathBuf>,
+}
+
+/// What was found at a watched path, with the folders from which hints about it come.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(crate) standing: Standing,
+    /// By path below the watched one; empty for a watched file itself.
+    pub(crate) files: BTreeMap<PathBuf, Fingerprint>,
+    pub(crate) unreadable: Vec<(PathBuf, io::ErrorKind)>,
+    /// By their real paths: a folder that is reached by two names is watched once.
+    pub(crate) folders: HashMap<PathBuf, Place>,
+    /// Why this must be polled.
+    pub(crate) trouble: Option<(PathBuf, Unwatchable)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Standing {
+    Folder,
+    File,
+    Missing,
+}
+
+/// Where a watched folder lies to the path that was asked for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// At this path below it; empty: it is that itself.
+    Below(PathBuf),
+    /// Above it; only this name in it matters.
+    Above(OsString),
+}
+
+impl Ground {
+    pub(crate) fn new(open: OpenWatcher, hints: Arc<Hints>) -> Self {
+        Self { open, hints, watcher: None, watched: BTreeSet::new() }
+    }
+
+    /// Watches a path and looks at it, in this order: what changes in between is hinted at.
+    pub(crate) fn survey(&mut self, root: &Path, depth: Depth) -> Survey {
+        let mut survey = Survey {
+            standing: Standing::Missing,
+            files: BTreeMap::new(),
+            unreadable: vec![],
+            folders: HashMap::new(),
+            trouble: None,
+        };
+        if entry(root) == Entry::Folder {
+            survey.standing = Standing::Folder;
+            let listing = list(root, depth, |below| {
+                self.enter(&root.join(below), Place::Below(below.to_path_buf()), &mut survey);
+            });
+            survey.files = listing.files;
+            survey.unreadable = listing.unreadable;
+            return survey;
+        }
+        // A file is watched through its folder, as its own watch would end with the first atomic save; what is not
+        // there, through the folder in which its path would go on.
+        if let Some(above) = root.parent().and_then(nearest_folder) {
+            let next = root.strip_prefix(&above).ok().and_then(|rest| rest.iter().next()).unwrap_or(OsStr::new(""));
+            self.enter(&above, Place::Above(next.to_os_string()), &mut survey);
+        }
+        if let Entry::File(found) = entry(root) {
+            survey.standing = Standing::File;
+            survey.files.insert(PathBuf::new(), found);
+        }
+        survey
+    }
+
+    fn enter(&mut self, folder: &Path, place: Place, survey: &mut Survey) {
+        let watched = folder.canonicalize().map_err(|error| gone_or_failed(&error)).and_then(|real| {
+            self.watch(&real)?;
+            Ok(real)
+        });
+        match watched {
+            Ok(real) => {
+                survey.folders.insert(real, place);
+            }
+            // A folder that vanished below the watched one takes its files with it.
+            Err(Unwatchable::Gone) if matches!(&place, Place::Below(below) if !below.as_os_str().is_empty()) => {}
+            Err(why) => {
+                survey.trouble.get_or_insert((folder.to_path_buf(), why));
+            }
+        }
+    }
+
+    fn watch(&mut self, real: &Path) -> Result<(), Unwatchable> {
+        if self.watched.contains(real) {
+            return Ok(());
+        }
+        if self.watcher.is_none() {
+            self.watcher = Some((self.open)(Arc::clone(&self.hints))?);
+        }
+        self.watcher.as_mut().expect("opened just above").watch(real)?;
+        self.watched.insert(real.to_path_buf());
+        Ok(())
+    }
+
+    /// Lets go of a folder that vanished or moved away: a new one of its name must be watched anew.
+    pub(crate) fn lost(&mut self, real: &Path) {
+        if self.watched.remove(real)
+            && let Some(watcher) = &mut self.watcher
+        {
+            watcher.unwatch(real);
+        }
+    }
+
+    /// Lets go of all folders but these.
+    pub(crate) fn keep_only(&mut self, used: &BTreeSet<PathBuf>) {
+        let unused: Vec<PathBuf> = self.watched.difference(used).cloned().collect();
+        for folder in unused {
+            self.lost(&folder);
+        }
+    }
+
+    pub(crate) fn is_watched(&self, folder: &Path) -> bool {
+        self.watched.contains(folder)
+    }
+}
+
+fn gone_or_failed(error: &io::Error) -> Unwatchable {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unwatchable::Gone,
+        other => Unwatchable::Failed(other),
+    }
+}
