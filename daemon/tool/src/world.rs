@@ -82,7 +82,7 @@ pub(crate) fn working_directory(asked: Option<&str>, place: &Place) -> Result<Pa
 }
 
 /// What a path leads to must have a name that an answer, a record and a page can repeat.
-fn readable_name(path: &Path) -> Result<(), CallError> {
+pub(crate) fn readable_name(path: &Path) -> Result<(), CallError> {
     if path.to_str().is_some() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ow_model::{Call, CallError, CallResult, Risk};
 use ow_policy::path::secret_name;
 use ow_policy::{Facts, PathOp};
+use ow_secret::Redactor;
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,6 +85,7 @@ struct Walk<'a> {
     work: &'a Work,
     args: &'a SearchArgs,
     root: &'a Path,
+    redactor: Redactor,
     most: usize,
     matches: Vec<Value>,
     seen: usize,
@@ -104,6 +106,7 @@ pub(crate) fn search(work: &Work) -> Result<Finished, CallError> {
         work,
         args: &args,
         root: path,
+        redactor: work.secrets.redactor(),
         most,
         matches: vec![],
         seen: 0,
@@ -208,7 +211,12 @@ impl Walk<'_> {
             self.outside |= world::is_strangers(&metadata);
             let mut found = self.shown(at);
             found["line"] = (index + 1).into();
-            found["text"] = around(line, column, wanted.len()).into();
+            // A cut could leave a part of a secret, so it is taken out of the whole line first.
+            found["text"] = if self.redactor.holds_secret(line) {
+                around(&self.redactor.redact_bytes(line), 0, 0).into()
+            } else {
+                around(line, column, wanted.len()).into()
+            };
             self.matches.push(found);
         }
     }

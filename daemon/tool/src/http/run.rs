@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ow_model::{CallError, CallErrorKind, CallResult};
 use ow_policy::url::{Blocked, Guard};
+use ow_secret::Redactor;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, redirect};
@@ -173,7 +174,8 @@ fn anonymous(headers: &HeaderMap) -> HeaderMap {
 
 async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Result<Finished, CallError> {
     let status = response.status();
-    let headers = shown_headers(response.headers());
+    let redactor = work.secrets.redactor();
+    let headers = shown_headers(response.headers(), &redactor);
     let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let mut bytes = Vec::new();
     let mut is_whole = true;
@@ -189,7 +191,6 @@ async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Re
     if hops > 1 {
         output["redirects"] = (hops - 1).into();
     }
-    let redactor = work.secrets.redactor();
     let text = match decoded(&bytes, content_type.as_deref(), is_whole) {
         Body::Text(text) => text,
         Body::Bytes(text) => {
@@ -211,14 +212,15 @@ async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Re
     Ok(Finished { result, kept })
 }
 
-fn shown_headers(headers: &HeaderMap) -> Map<String, Value> {
+fn shown_headers(headers: &HeaderMap, redactor: &Redactor) -> Map<String, Value> {
     const MOST: usize = 64;
     const LONGEST: usize = 2048;
     let mut shown = Map::new();
     for name in headers.keys().take(MOST) {
         let values: Vec<String> =
             headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
-        let mut text = values.join(", ");
+        // Before the cut, which could leave a part of a secret.
+        let mut text = redactor.redact(&values.join(", ")).into_owned();
         if text.len() > LONGEST {
             text = text.chars().take(LONGEST).chain(['…']).collect();
         }

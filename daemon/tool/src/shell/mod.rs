@@ -105,9 +105,9 @@ impl Tool for Shell {
         let mut files: Vec<BoundFile> = vec![];
         for operand in &operands {
             // What cannot be read by owd cannot be read by the program either.
-            if let Ok(Some(file)) = world::bound_file(&operand.resolved)
-                && !files.contains(&file)
-            {
+            let Ok(Some(file)) = world::bound_file(&operand.resolved) else { continue };
+            world::readable_name(&file.path)?;
+            if !files.contains(&file) {
                 files.push(file);
             }
         }

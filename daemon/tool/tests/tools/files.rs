@@ -293,6 +293,21 @@ async fn a_folder_is_listed_whatever_its_names_are() {
 }
 
 #[tokio::test]
+async fn no_result_of_a_file_tool_holds_a_secret() {
+    let mut bench = Bench::new();
+    bench.secrets = ow_secret::Secrets::from_pairs([("key", "s3cr3t-value")]).unwrap();
+    bench.file("a", format!("{}needle s3cr3t-value{}", "x".repeat(110), "y".repeat(400)));
+    for (tool, args) in [
+        ("search_files", json!({ "text": "needle" })),
+        ("search_files", json!({ "text": "s3cr3t" })),
+        ("read_file", json!({ "path": "a" })),
+    ] {
+        let text = bench.output(tool, args).await.to_string();
+        assert!(!text.contains("s3cr") && !text.contains("value"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_search_finds_lines_and_names() {
     let mut bench = Bench::new();
     bench.file("a.txt", "one needle\ntwo\nneedle\r\n");
