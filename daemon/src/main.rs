@@ -1,1 +1,42 @@
-fn main() {}
+//! owd: an always-on automation daemon with an Inbox.
+//!
+//! Reads the configuration, builds the parts, runs them, stops them. `main` is one screen; each command
+//! has a file.
+
+mod args;
+mod control;
+mod demo;
+mod detach;
+mod key;
+mod life;
+mod log;
+mod people;
+mod restore;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    // Before anything else: a helper must not read a configuration, and no TLS client may start without a provider.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "helper") {
+        return ow_tool::helper_main();
+    }
+    let Args { places, command } = Args::parse();
+    let done = match command.unwrap_or(Command::Run) {
+        Command::Run => life::run(&places),
+        Command::Start { detach } => detach::start(&places, detach),
+        Command::Stop => detach::stop(&places),
+        Command::Demo { dir, seconds } => demo::run(dir, seconds),
+        Command::Restore { from } => restore::run(&places, &from),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("owd: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub use rows::{
     RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Start, StoreStats, StreamEvent, TakenRun,
     TaskFilter, TaskRow, Tended, WakeTimes,
 };
-pub use sqlite::{SqliteStore, restore};
+pub use sqlite::{SqliteStore, holder, restore};
 
 /// The durable facts of one owd. Implementations pass one conformance suite.
 #[async_trait]

@@ -39,6 +39,7 @@ use tokio::sync::watch;
 use self::answers::Given;
 use self::connection::{MIGRATIONS, open_store};
 use self::directory::DataDirectory;
+pub use self::directory::holder;
 use self::ending::End;
 use self::fault::Located;
 use self::memory::{Memory, Shared};

@@ -79,6 +79,24 @@ impl DataDirectory {
     }
 }
 
+/// The pid of the owd that uses a data directory now; none: nobody does.
+pub fn holder(dir: &Path) -> io::Result<Option<u32>> {
+    let mut lock = match File::open(dir.join(LOCK_FILE)) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            lock.read_to_string(&mut holder)?;
+            Ok(holder.trim().parse().ok())
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// Makes a folder, and its missing parents, that only its owner may enter.
 pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {

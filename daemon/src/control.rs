@@ -1,0 +1,166 @@
+//! What the server may ask of the running owd.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use ow_clock::Clock;
+use ow_config::{Config, Host, Paths};
+use ow_engine::{AllowableStep, Engine, PlannedStep};
+use ow_model::{Item, Person, RunId, TaskName, TaskSpec};
+use ow_server::{About, Control, Warning};
+use ow_store::{StoreError, TaskRow};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::life::{Standing, load_secrets, policy_settings};
+use crate::log::Log;
+use crate::people;
+
+type Check = Arc<dyn Fn(&TaskName, &str, Option<&Path>, Timestamp) -> Result<TaskSpec, Vec<String>> + Send + Sync>;
+
+/// What [`OwdControl`] is made of.
+pub(crate) struct Facts {
+    pub(crate) clock: Clock,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) automation: ow_automation::Handle,
+    pub(crate) check: Check,
+    pub(crate) standing: Arc<RwLock<Arc<Standing>>>,
+    pub(crate) paths: Paths,
+    pub(crate) host: Host,
+    pub(crate) tcp: Option<SocketAddr>,
+    pub(crate) log: Log,
+    pub(crate) started_at: Timestamp,
+    pub(crate) stop: CancellationToken,
+}
+
+pub(crate) struct OwdControl {
+    facts: Facts,
+    own_uid: u32,
+    /// What the last reload found wrong; the configuration before it stands.
+    faults: RwLock<Vec<String>>,
+}
+
+impl OwdControl {
+    pub(crate) fn new(facts: Facts) -> Self {
+        Self { facts, own_uid: rustix::process::getuid().as_raw(), faults: RwLock::new(vec![]) }
+    }
+
+    fn config(&self) -> Arc<Standing> {
+        Arc::clone(&self.facts.standing.read().expect("no holder panics"))
+    }
+
+    /// Reads configuration, secrets and task files again, and reopens the log. A broken configuration changes nothing.
+    pub(crate) async fn reload_all(&self) -> Result<(), Vec<String>> {
+        let facts = &self.facts;
+        let read = Config::load_if_present(&facts.paths.config_file, &facts.host)
+            .map_err(|error| error.faults.iter().map(ToString::to_string).collect::<Vec<_>>())
+            .and_then(|config| {
+                load_secrets(&config, &facts.paths)
+                    .map(|secrets| (config, secrets))
+                    .map_err(|error| vec![format!("{error:#}")])
+            });
+        let mut faults = match read {
+            Ok((config, secrets)) => {
+                let settings = policy_settings(&config, &facts.paths, &facts.host, facts.tcp);
+                let reopened = facts.log.reload(&config.log);
+                let defaults = config.task_defaults(&facts.host);
+                *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
+                facts.engine.reload(settings, secrets);
+                reopened.err().map(|error| format!("{error:#}")).into_iter().collect()
+            }
+            Err(faults) => faults,
+        };
+        self.faults.write().expect("no holder panics").clone_from(&faults);
+        faults.extend(facts.automation.reload_tasks().await);
+        info!("configuration and task files are read again");
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+}
+
+#[async_trait]
+impl Control for OwdControl {
+    fn wake(&self) {
+        self.facts.automation.wake();
+    }
+
+    async fn pause_all(&self, by: &str) -> Result<(), StoreError> {
+        self.facts.automation.pause_all(by).await
+    }
+
+    async fn resume_all(&self) -> Result<(), StoreError> {
+        self.facts.automation.resume_all().await
+    }
+
+    async fn stop_run(&self, run: RunId, why: &str) {
+        self.facts.automation.stop_run(run, why).await;
+    }
+
+    fn check_task(&self, name: &TaskName, text: &str) -> Result<TaskSpec, Vec<String>> {
+        (self.facts.check)(name, text, None, self.facts.clock.now())
+    }
+
+    async fn plan(&self, task: &TaskRow, payload: Option<Value>) -> Result<Vec<PlannedStep>, String> {
+        let planned = self.facts.engine.plan(task.id, &task.spec, task.revision, payload).await;
+        planned.map_err(|error| error.to_string())
+    }
+
+    async fn allowable(&self, task: &TaskRow) -> Result<Vec<AllowableStep>, String> {
+        self.facts.engine.allowable(&task.spec).await.map_err(|error| error.to_string())
+    }
+
+    async fn reload(&self) -> Result<(), Vec<String>> {
+        self.reload_all().await
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let config_file = self.facts.paths.config_file.to_string_lossy().into_owned();
+        let faults = self.faults.read().expect("no holder panics").clone();
+        let of_config = faults.into_iter().map(|fault| Warning {
+            kind: "config".into(),
+            about: config_file.clone(),
+            message: fault,
+            hint: Some("mend it, then run `owctl reload`; until then the configuration before it stands".into()),
+        });
+        let of_automation = self.facts.automation.warnings().into_iter().map(|warning| Warning {
+            kind: warning.kind.word().into(),
+            about: warning.about,
+            message: warning.message,
+            hint: warning.hint,
+        });
+        of_config.chain(of_automation).collect()
+    }
+
+    fn about(&self) -> About {
+        let facts = &self.facts;
+        let standing = self.config();
+        About {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            started_at: facts.started_at,
+            config_dir: facts.paths.config_dir.clone(),
+            data_dir: facts.paths.data_dir.clone(),
+            socket: facts.paths.socket.clone(),
+            tcp: facts.tcp.map(|address| address.to_string()),
+            log: facts.log.place.clone(),
+            zone: standing.config.timezone.0.clone(),
+            workers: standing.config.scheduler.workers,
+            stopping: facts.stop.is_cancelled(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.facts.clock.now()
+    }
+
+    fn person_of_uid(&self, uid: u32) -> Option<Person> {
+        people::person_of(&self.config().config, self.own_uid, uid)
+    }
+
+    fn may_answer(&self, person: &Person, item: &Item) -> bool {
+        people::may_answer(&self.config().config, person, item)
+    }
+}

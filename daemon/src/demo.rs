@@ -1,0 +1,192 @@
+//! `owd demo`: owd at work in a scratch folder, narrated.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use ow_model::{ItemKind, ItemState, Outcome, Run, RunId, RunState};
+use ow_store::{ItemFilter, PageRequest, Store, StreamEvent};
+use rustix::process::{Signal, getpid, getuid, kill_process};
+
+use crate::args::Places;
+use crate::life;
+
+const TASKS: [(&str, &str); 3] = [
+    ("disks", include_str!("demo/disks.toml")),
+    ("filing", include_str!("demo/filing.toml")),
+    ("broken", include_str!("demo/broken.toml")),
+];
+
+/// Events read from the stream at once.
+const EVENTS: usize = 100;
+
+/// Prepares the scratch folder, runs owd in it and tells what happens.
+pub(crate) fn run(dir: Option<PathBuf>, seconds: Option<u64>) -> anyhow::Result<ExitCode> {
+    let dir = dir.unwrap_or_else(|| std::env::temp_dir().join(format!("owd-demo-{}", getuid().as_raw())));
+    prepare(&dir).with_context(|| format!("cannot prepare {}", dir.display()))?;
+    let places = Places::below(dir.clone());
+    let narrator = Narrator { owctl: owctl_line(&dir), dir, seconds };
+    life::run_narrated(&places, narrator)
+}
+
+fn prepare(dir: &Path) -> std::io::Result<()> {
+    let tasks = dir.join("config/tasks.d");
+    for folder in [&tasks, &dir.join("incoming"), &dir.join("filed"), &dir.join("reports")] {
+        fs::create_dir_all(folder)?;
+    }
+    let folder = dir.to_string_lossy();
+    for (name, text) in TASKS {
+        // The folder's name goes into TOML text.
+        let quoted = folder.replace('\\', "\\\\").replace('"', "\\\"");
+        fs::write(tasks.join(format!("{name}.toml")), text.replace("{dir}", &quoted))?;
+    }
+    fs::write(dir.join("config/owd.toml"), "[log]\ntarget = \"file\"\n")
+}
+
+/// The words before `inbox approve …` that reach this demo, ready to be typed.
+fn owctl_line(dir: &Path) -> String {
+    let beside = std::env::current_exe().ok().map(|this| this.with_file_name("owctl")).filter(|path| path.is_file());
+    let on_path = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join("owctl").is_file()));
+    let program = match beside {
+        Some(path) if !on_path => path.to_string_lossy().into_owned(),
+        _ => "owctl".into(),
+    };
+    format!("OWD_HOME={} {program}", dir.display())
+}
+
+/// Tells on standard output what owd does.
+pub(crate) struct Narrator {
+    dir: PathBuf,
+    owctl: String,
+    seconds: Option<u64>,
+}
+
+impl Narrator {
+    /// Narrates until dropped; asks the process to stop when the time is over.
+    pub(crate) async fn narrate(self, store: Arc<dyn Store>) {
+        let end = self.seconds.map(Duration::from_secs);
+        tokio::select! {
+            told = self.tell(&store) => {
+                if let Err(error) = told {
+                    eprintln!("owd demo: {error:#}");
+                }
+            }
+            () = async { tokio::time::sleep(end.unwrap_or_default()).await }, if end.is_some() => {
+                println!("\nThe demo's {} seconds are over; owd stops.", self.seconds.unwrap_or_default());
+                if let Err(error) = kill_process(getpid(), Signal::TERM) {
+                    eprintln!("owd demo: cannot end by itself: {error}");
+                }
+            }
+        }
+    }
+
+    async fn tell(&self, store: &Arc<dyn Store>) -> anyhow::Result<()> {
+        println!("owd runs three tasks in {}:", self.dir.display());
+        println!("  disks   every 5 seconds: a report on this machine's disks, written without asking");
+        println!("  filing  a file that comes into incoming/ is to be filed by date, which asks first");
+        println!("  broken  every 15 seconds: a command that fails, to show how failure looks\n");
+        println!("Try, in another terminal:\n  {} status\n  {} run list\n", self.owctl, self.owctl);
+        self.tell_open_items(store).await?;
+        let mut head = store.stream_head();
+        let mut after = *head.borrow_and_update();
+        let letter = self.dir.join("incoming").join(format!("letter-{after}.txt"));
+        fs::write(&letter, "Dear owd,\nplease file me.\n").context("cannot write into incoming/")?;
+        println!("A file comes in: {}", letter.display());
+        let mut told = HashSet::new();
+        loop {
+            while let Some(events) = store.stream(after, EVENTS).await? {
+                let Some(last) = events.last() else { break };
+                after = last.position;
+                for event in &events {
+                    self.tell_event(store, event, &mut told).await?;
+                }
+            }
+            if head.changed().await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn tell_open_items(&self, store: &Arc<dyn Store>) -> anyhow::Result<()> {
+        let filter = ItemFilter { pending_only: true, ..ItemFilter::default() };
+        let page = store.items(&filter, &PageRequest { after: None, limit: EVENTS }).await?;
+        let asking: Vec<_> = page.rows.iter().filter(|item| is_question(&item.kind)).collect();
+        if !asking.is_empty() {
+            println!("Still open from an earlier demo:");
+            for item in asking {
+                println!("  {}\n    {} inbox approve {}", item.title, self.owctl, item.id);
+            }
+            println!();
+        }
+        Ok(())
+    }
+
+    async fn tell_event(
+        &self,
+        store: &Arc<dyn Store>,
+        event: &StreamEvent,
+        told: &mut HashSet<RunId>,
+    ) -> anyhow::Result<()> {
+        match event.kind.as_str() {
+            "run.ended" => {
+                if let Some(run) = target_run(event)
+                    && let Some(run) = store.run(run).await?
+                    && told.insert(run.id)
+                {
+                    self.tell_end(&run);
+                }
+            }
+            "item.created" => {
+                let id = event.target.strip_prefix("item:").and_then(|id| id.parse().ok());
+                if let Some(id) = id
+                    && let Some(item) = store.item(id).await?
+                    && item.state == ItemState::Pending
+                    && let ItemKind::Approval { call, reason, .. } = &item.kind
+                {
+                    println!("\n  Asks: {}", item.title);
+                    println!("    {} {}", call.tool, call.args);
+                    println!("    because {reason}");
+                    println!("    Nothing happens until you answer. Type:");
+                    println!("      {} inbox approve {}", self.owctl, item.id);
+                    println!("      {} inbox deny {}\n", self.owctl, item.id);
+                }
+            }
+            "item.resolved" => println!("  Answered: {}", event.target),
+            "task.paused" => println!("  {} has failed too often in a row and is paused.", event.target),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tell_end(&self, run: &Run) {
+        let RunState::Ended(ended) = &run.state else { return };
+        let short: String = run.id.to_string().chars().take(6).collect();
+        match &ended.outcome {
+            Outcome::Succeeded => println!("  {} succeeded (run {short})", run.task_name),
+            Outcome::Failed { message, .. } => {
+                println!("  {} FAILED: {}", run.task_name, first_line(message));
+                println!("    Why: {} run show {short}", self.owctl);
+            }
+            Outcome::Refused { message } => println!("  {} was refused: {}", run.task_name, first_line(message)),
+            other => println!("  {} ended: {}", run.task_name, other.word()),
+        }
+    }
+}
+
+fn is_question(kind: &ItemKind) -> bool {
+    matches!(kind, ItemKind::Approval { .. } | ItemKind::Question { .. })
+}
+
+fn target_run(event: &StreamEvent) -> Option<RunId> {
+    event.target.strip_prefix("run:")?.parse().ok()
+}
+
+/// One line of a text for the terminal, without what could move its cursor.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().filter(|letter| !letter.is_control()).collect()
+}

@@ -1,0 +1,381 @@
+//! One life of owd: the parts are built, run, and drained.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, RwLock};
+
+use anyhow::{Context, anyhow};
+use async_trait::async_trait;
+use jiff::Timestamp;
+use listenfd::ListenFd;
+use ow_automation::{Automation, Performer};
+use ow_clock::Clock;
+use ow_config::{Config, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
+use ow_engine::{Engine, Stop};
+use ow_model::{Person, Span, TaskName, TaskSpec, ToolName};
+use ow_secret::{Secrets, Sources};
+use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
+use ow_store::{Retention, SqliteStore, Store, TakenRun};
+use ow_tool::{Helpers, Limits, Toolbox};
+use sd_notify::NotifyState;
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use crate::args::{Places, host};
+use crate::control::{Facts, OwdControl};
+use crate::demo::Narrator;
+use crate::detach::{DETACHED, READY_LINE};
+use crate::log::Log;
+
+/// Workers kept for runs that go on after an answer.
+const ANSWERED_WORKERS: usize = 2;
+/// Events for watchers that are kept.
+const STREAM_LENGTH: u64 = 20_000;
+/// Rows that retention removes in one step.
+const RETENTION_STEP: usize = 200;
+const EVENT_KEYS: Span = Span::from_secs(90 * 86_400);
+
+/// Runs owd in the foreground until it is told to stop.
+pub(crate) fn run(places: &Places) -> anyhow::Result<ExitCode> {
+    start(places, None)
+}
+
+/// The same, with somebody who tells on standard output what happens.
+pub(crate) fn run_narrated(places: &Places, narrator: Narrator) -> anyhow::Result<ExitCode> {
+    start(places, Some(narrator))
+}
+
+fn start(places: &Places, narrator: Option<Narrator>) -> anyhow::Result<ExitCode> {
+    let paths = places.paths()?;
+    let host = host();
+    let mut config = Config::load_if_present(&paths.config_file, &host)?;
+    let detached = std::env::var_os(DETACHED).is_some();
+    if detached {
+        rustix::process::setsid().context("cannot make a session of its own")?;
+        config.log.target = LogTarget::File;
+    }
+    let log = Log::start(&config.log, &paths.log_file)?;
+    // The store is opened before threads and sockets: a second owd must change nothing.
+    let store = SqliteStore::open(&paths.data_dir)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("owd")
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    let life = Life { paths, host, config, log, store, system: places.is_system(), detached, narrator };
+    let code = runtime.block_on(life.live());
+    // What still hangs in a file system must not hold up the end.
+    runtime.shutdown_background();
+    code
+}
+
+struct Life {
+    paths: Paths,
+    host: Host,
+    config: Config,
+    log: Log,
+    store: Arc<SqliteStore>,
+    system: bool,
+    detached: bool,
+    narrator: Option<Narrator>,
+}
+
+impl Life {
+    async fn live(mut self) -> anyhow::Result<ExitCode> {
+        let mut signals = Signals::listen()?;
+        let clock = Clock::system();
+        let started_at = clock.now();
+        let store: Arc<dyn Store> = self.store.clone();
+        let server = self.server()?;
+        let tcp = self.tcp()?;
+
+        let mut toolbox = Toolbox::builtin();
+        ow_inbox::register(&mut toolbox, Arc::clone(&store));
+        let toolbox = Arc::new(toolbox);
+        let this = std::env::current_exe().context("cannot tell where owd is")?;
+        let secrets = load_secrets(&self.config, &self.paths)?;
+        let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
+        let engine = Engine::new(ow_engine::Parts {
+            store: Arc::clone(&store),
+            clock: clock.clone(),
+            toolbox: Arc::clone(&toolbox),
+            helpers: Arc::new(Helpers::new(this, vec!["helper".into()])),
+            settings: policy_settings(&self.config, &self.paths, &self.host, tcp_address),
+            secrets,
+            home: self.host.home.clone(),
+            runs_dir: self.paths.data_dir.join("runs"),
+            grace: self.config.scheduler.grace,
+            limits: Limits::default(),
+        });
+        let standing = Arc::new(RwLock::new(Arc::new(Standing {
+            defaults: self.config.task_defaults(&self.host),
+            config: self.config.clone(),
+        })));
+        let checker = Arc::new(Checker { toolbox: Arc::clone(&toolbox) });
+        let check = {
+            let (standing, checker) = (Arc::clone(&standing), Arc::clone(&checker));
+            Arc::new(move |name: &TaskName, text: &str, file: Option<&Path>, now: Timestamp| {
+                let defaults = standing.read().expect("no holder panics").defaults.clone();
+                check_task(name, text, file, &defaults, &*checker, now)
+            })
+        };
+        let automation = Automation::start(ow_automation::Parts {
+            store: Arc::clone(&store),
+            clock: clock.clone(),
+            performer: Arc::new(Performs(Arc::clone(&engine))),
+            settings: ow_automation::Settings {
+                workers: self.config.scheduler.workers as usize,
+                answered_workers: ANSWERED_WORKERS,
+                grace: self.config.scheduler.grace,
+                tasks_dir: self.paths.tasks_dir.clone(),
+                retention: retention(&self.config),
+            },
+            check: check.clone(),
+        })
+        .await?;
+        let stop = CancellationToken::new();
+        let control = Arc::new(OwdControl::new(Facts {
+            clock: clock.clone(),
+            engine: Arc::clone(&engine),
+            automation: automation.handle(),
+            check,
+            standing,
+            paths: self.paths.clone(),
+            host: self.host.clone(),
+            tcp: tcp_address,
+            log: self.log,
+            started_at,
+            stop: stop.clone(),
+        }));
+        let options = Options { tcp, lineage: Lineage::own() };
+        let serving = server.serve(Arc::clone(&store), control.clone(), options, stop.clone());
+        let mut serving = std::pin::pin!(serving);
+
+        let narrator = self.narrator.take();
+        let narration = async {
+            match narrator {
+                Some(narrator) => narrator.narrate(Arc::clone(&store)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut narration = std::pin::pin!(narration);
+        let mut narrating = true;
+        announce_ready(self.detached);
+        info!(pid = std::process::id(), data = %self.paths.data_dir.display(), "owd is ready");
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = signals.next() => event,
+                served = serving.as_mut() => {
+                    served.context("the control API ended")?;
+                    return Err(anyhow!("the control API ended"));
+                }
+                () = narration.as_mut(), if narrating => {
+                    narrating = false;
+                    continue;
+                }
+            };
+            match event {
+                SignalEvent::Reload => {
+                    announce(&[NotifyState::Reloading]);
+                    for fault in control.reload_all().await.err().unwrap_or_default() {
+                        error!(fault, "not reloaded");
+                    }
+                    announce(&[NotifyState::Ready]);
+                }
+                SignalEvent::Stop => break,
+            }
+        }
+        announce(&[NotifyState::Stopping]);
+        info!("owd stops: nothing new starts");
+        // A second signal stops at once: what was running is found by the next start.
+        let drained = async {
+            stop.cancel();
+            let served = serving.await;
+            automation.drain().await;
+            served
+        };
+        tokio::select! {
+            served = drained => served.context("the control API ended badly")?,
+            () = signals.stop() => {
+                info!("owd stops at once");
+                return Ok(ExitCode::from(STOPPED_AT_ONCE));
+            }
+        }
+        info!("owd has stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Binds the control socket, or takes over the one that systemd made.
+    fn server(&self) -> anyhow::Result<Server> {
+        if let Some(listener) = ListenFd::from_env().take_unix_listener(0).context("the passed socket is of no use")? {
+            return Ok(Server::from_listener(listener));
+        }
+        let access = if self.system { SocketAccess::Group } else { SocketAccess::Owner };
+        if let Some(folder) = self.paths.socket.parent() {
+            private_folder(folder)?;
+        }
+        Ok(Server::bind_unix(&self.paths.socket, access)?)
+    }
+
+    fn tcp(&self) -> anyhow::Result<Option<Tcp>> {
+        let Some(address) = self.config.server.tcp else { return Ok(None) };
+        let file = self.config.server.key_file.clone().unwrap_or_else(|| self.paths.key_file.clone());
+        let listener = std::net::TcpListener::bind(address)
+            .with_context(|| format!("cannot listen on {address} ([server] tcp)"))?;
+        let key = crate::key::load_or_create(&file)?;
+        let uid = rustix::process::getuid().as_raw();
+        let person = crate::people::person_of(&self.config, uid, uid).unwrap_or_else(|| Person("owner".into()));
+        Ok(Some(Tcp { listener, key, person, allowed_origins: self.config.server.allowed_origins.clone() }))
+    }
+}
+
+/// The exit code after a second signal: what was running was not waited for.
+const STOPPED_AT_ONCE: u8 = 130;
+
+/// What a reload replaces.
+pub(crate) struct Standing {
+    pub(crate) config: Config,
+    pub(crate) defaults: TaskDefaults,
+}
+
+/// Makes a folder that only its owner may enter; one that is there already keeps its mode.
+fn private_folder(folder: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))
+}
+
+pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
+    let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
+    Ok(Arc::new(Secrets::load(&Sources::of_process(file))?))
+}
+
+pub(crate) fn policy_settings(
+    config: &Config,
+    paths: &Paths,
+    host: &Host,
+    tcp: Option<std::net::SocketAddr>,
+) -> ow_policy::Settings {
+    let own: [&Path; 3] = [&paths.config_dir, &paths.data_dir, &paths.socket];
+    let files = [&config.server.key_file, &config.secrets.file, &config.log.file];
+    let protected: Vec<PathBuf> =
+        own.into_iter().chain(files.into_iter().flatten().map(PathBuf::as_path)).map(Path::to_owned).collect();
+    ow_policy::Settings {
+        allow: config.policy.allow.clone(),
+        deny: config.policy.deny.clone(),
+        safe_commands: config.policy.safe_commands == SafeCommands::On,
+        http_allow: config.policy.http_allow.clone(),
+        protected,
+        own_addresses: tcp.into_iter().collect(),
+        trusted: vec![],
+        home: host.home.clone(),
+    }
+}
+
+fn retention(config: &Config) -> Retention {
+    Retention {
+        runs: config.retention.runs,
+        items: config.retention.items,
+        slots: config.retention.slots,
+        event_keys: EVENT_KEYS,
+        stream: STREAM_LENGTH,
+        step: RETENTION_STEP,
+    }
+}
+
+fn check_task(
+    name: &TaskName,
+    text: &str,
+    file: Option<&Path>,
+    defaults: &TaskDefaults,
+    checker: &Checker,
+    now: Timestamp,
+) -> Result<TaskSpec, Vec<String>> {
+    ow_config::parse_task(name, text, file, defaults, checker, now)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+/// Knows the tools to the configuration.
+pub(crate) struct Checker {
+    toolbox: Arc<Toolbox>,
+}
+
+impl ToolChecker for Checker {
+    fn known(&self) -> Vec<ToolName> {
+        self.toolbox.specs().map(|spec| spec.name.clone()).collect()
+    }
+
+    fn check(&self, tool: &ToolName, args: &Value) -> Result<(), String> {
+        self.toolbox.tool(tool).map_or(Ok(()), |tool| tool.check(args))
+    }
+}
+
+struct Performs(Arc<Engine>);
+
+#[async_trait]
+impl Performer for Performs {
+    async fn perform(&self, taken: TakenRun, stop: &Stop) {
+        self.0.perform(taken, stop).await;
+    }
+}
+
+enum SignalEvent {
+    Reload,
+    Stop,
+}
+
+struct Signals {
+    hangup: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            hangup: listen(SignalKind::hangup())?,
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> SignalEvent {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => SignalEvent::Stop,
+            _ = self.interrupt.recv() => SignalEvent::Stop,
+            _ = self.hangup.recv() => SignalEvent::Reload,
+        }
+    }
+
+    async fn stop(&mut self) {
+        loop {
+            match self.next().await {
+                SignalEvent::Stop => return,
+                SignalEvent::Reload => {}
+            }
+        }
+    }
+}
+
+fn announce_ready(detached: bool) {
+    announce(&[NotifyState::Ready]);
+    if detached {
+        println!("{READY_LINE}");
+    }
+}
+
+/// Tells the service manager, if there is one.
+fn announce(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        error!(%error, "the service manager could not be told");
+    }
+}
