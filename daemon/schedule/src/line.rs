@@ -41,9 +41,10 @@ pub struct Busy {
 /// It is an occasion like a slot: the overlap rule and `while-parked` govern it. The task's next slot stays as it is.
 pub fn by_hand(spec: &TaskSpec, active: &[ActiveRun], run: RunId) -> Result<Vec<(RunId, String)>, Busy> {
     let mut line = Line::new(spec, active);
-    match (line.admits_slot(), line.counted().next()) {
-        (Err(blocked), Some(oldest)) => Err(Busy {
-            run: oldest.run,
+    let oldest = line.counted().next().map(|oldest| oldest.run);
+    match (line.admits_slot(), oldest) {
+        (Err(blocked), Some(run)) => Err(Busy {
+            run,
             rule: match spec.overlap {
                 Overlap::Skip => "skip",
                 Overlap::Queue => "queue",
