@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ow_model::{ItemKind, ItemState, Outcome, Run, RunId, RunState};
+use ow_engine::Engine;
+use ow_model::{ItemKind, ItemState, Outcome, Rule, RuleId, RuleScope, Run, RunId, RunState};
 use ow_store::{ItemFilter, PageRequest, Store, StreamEvent};
 use rustix::process::{Signal, getpid, getuid, kill_process};
 
@@ -68,10 +69,10 @@ pub(crate) struct Narrator {
 
 impl Narrator {
     /// Narrates until dropped; asks the process to stop when the time is over.
-    pub(crate) async fn narrate(self, store: Arc<dyn Store>) {
+    pub(crate) async fn narrate(self, store: Arc<dyn Store>, engine: Arc<Engine>) {
         let end = self.seconds.map(Duration::from_secs);
         tokio::select! {
-            told = self.tell(&store) => {
+            told = self.tell(&store, &engine) => {
                 if let Err(error) = told {
                     eprintln!("owd demo: {error:#}");
                 }
@@ -85,18 +86,21 @@ impl Narrator {
         }
     }
 
-    async fn tell(&self, store: &Arc<dyn Store>) -> anyhow::Result<()> {
+    async fn tell(&self, store: &Arc<dyn Store>, engine: &Arc<Engine>) -> anyhow::Result<()> {
+        allow_disks(store, engine).await?;
         println!("owd runs three tasks in {}:", self.dir.display());
-        println!("  disks   every 5 seconds: a report on this machine's disks, written without asking");
+        println!(
+            "  disks   every 5 seconds: a report on this machine's disks; its steps are allowed, as by `owctl task allow disks`"
+        );
         println!("  filing  a file that comes into incoming/ is to be filed by date, which asks first");
-        println!("  broken  every 15 seconds: a command that fails, to show how failure looks\n");
+        println!("  broken  every 15 seconds: reads a file that is not there, to show how failure looks\n");
         println!("Try, in another terminal:\n  {} status\n  {} run list\n", self.owctl, self.owctl);
         self.tell_open_items(store).await?;
         let mut head = store.stream_head();
         let mut after = *head.borrow_and_update();
         let letter = self.dir.join("incoming").join(format!("letter-{after}.txt"));
         fs::write(&letter, "Dear owd,\nplease file me.\n").context("cannot write into incoming/")?;
-        println!("A file comes in: {}", letter.display());
+        println!("A file comes in: {}\n", letter.display());
         let mut told = HashSet::new();
         loop {
             while let Some(events) = store.stream(after, EVENTS).await? {
@@ -176,6 +180,30 @@ impl Narrator {
             other => println!("  {} ended: {}", run.task_name, other.word()),
         }
     }
+}
+
+/// Allows the steps of `disks` as they stand, which is what `owctl task allow disks` does.
+async fn allow_disks(store: &Arc<dyn Store>, engine: &Arc<Engine>) -> anyhow::Result<()> {
+    let Some(disks) = store.task(&"disks".parse()?).await? else { return Ok(()) };
+    for step in engine.allowable(&disks.spec).await? {
+        if step.allowed {
+            continue;
+        }
+        let target = step.target.map_err(|why| anyhow::anyhow!("step {} of disks: {why}", step.step + 1))?;
+        let rule = Rule {
+            id: RuleId::random(),
+            scope: RuleScope::Task(disks.spec.name.clone()),
+            target,
+            covers_outside: false,
+            created_at: disks.updated_at,
+            created_by: "owd demo".into(),
+            expires_at: None,
+            uses_left: None,
+            used: 0,
+        };
+        store.add_rule(&rule).await?;
+    }
+    Ok(())
 }
 
 fn is_question(kind: &ItemKind) -> bool {

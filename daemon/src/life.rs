@@ -57,6 +57,7 @@ fn start(places: &Places, narrator: Option<Narrator>) -> anyhow::Result<ExitCode
         config.log.target = LogTarget::File;
     }
     let log = Log::start(&config.log, &paths.log_file)?;
+    keep_environment_private();
     // The store is opened before threads and sockets: a second owd must change nothing.
     let store = SqliteStore::open(&paths.data_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -157,7 +158,7 @@ impl Life {
         let narrator = self.narrator.take();
         let narration = async {
             match narrator {
-                Some(narrator) => narrator.narrate(Arc::clone(&store)).await,
+                Some(narrator) => narrator.narrate(Arc::clone(&store), Arc::clone(&engine)).await,
                 None => std::future::pending().await,
             }
         };
@@ -240,6 +241,14 @@ const STOPPED_AT_ONCE: u8 = 130;
 pub(crate) struct Standing {
     pub(crate) config: Config,
     pub(crate) defaults: TaskDefaults,
+}
+
+/// Calls run under the same account: they must not read owd's memory or environment.
+fn keep_environment_private() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "owd's memory is readable for its own account");
+    }
 }
 
 /// Makes a folder that only its owner may enter; one that is there already keeps its mode.

@@ -358,7 +358,13 @@ impl Course {
         let position = call.position;
         let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
         let shown = call.clone();
-        let diff = blocking(move || engine.toolbox.tool(&shown.tool).and_then(|tool| tool.diff(&shown, &place))).await;
+        let secrets = Arc::clone(&self.engine.standing().secrets);
+        let diff = blocking(move || {
+            let diff = engine.toolbox.tool(&shown.tool)?.diff(&shown, &place)?;
+            // It shows what the file holds now, which may be a key.
+            Some(secrets.redactor().redact(&diff).into_owned())
+        })
+        .await;
         let item = NewItem {
             task: Some(self.spec.name.clone()),
             run: Some(self.run.id),
