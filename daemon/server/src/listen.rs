@@ -89,14 +89,14 @@ impl Server {
         let connections = Connections { router, stop, abandon, tracker: TaskTracker::new() };
 
         listener.set_nonblocking(true)?;
-        let unix = UnixListener::from_std(listener)?;
+        let unix = Entrance::Unix { listener: UnixListener::from_std(listener)?, lineage };
         match tcp {
-            None => serve_unix(unix, &lineage, &connections).await,
+            None => connections.accept(unix).await,
             Some(Tcp { listener, key, person, allowed_origins }) => {
                 listener.set_nonblocking(true)?;
-                let tcp = TcpListener::from_std(listener)?;
-                let door = Arc::new(Door::new(tcp.local_addr()?, key, person, allowed_origins));
-                tokio::join!(serve_unix(unix, &lineage, &connections), serve_tcp(tcp, &door, &connections));
+                let listener = TcpListener::from_std(listener)?;
+                let door = Arc::new(Door::new(listener.local_addr()?, key, person, allowed_origins));
+                tokio::join!(connections.accept(unix), connections.accept(Entrance::Tcp { listener, door }));
             }
         }
         connections.drain().await;
@@ -116,38 +116,45 @@ struct Connections {
     tracker: TaskTracker,
 }
 
-async fn serve_unix(listener: UnixListener, lineage: &Lineage, connections: &Connections) {
-    let places = Arc::new(Semaphore::new(UNIX_CONNECTIONS));
-    while let Some((stream, place)) = connections.next(&places, async || listener.accept().await.map(first)).await {
-        connections.open_unix(stream, lineage, place);
-    }
+/// A door, with what decides who comes in by it.
+enum Entrance {
+    Unix { listener: UnixListener, lineage: Lineage },
+    Tcp { listener: TcpListener, door: Arc<Door> },
 }
 
-async fn serve_tcp(listener: TcpListener, door: &Arc<Door>, connections: &Connections) {
-    let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
-    while let Some((stream, place)) = connections.next(&places, async || listener.accept().await.map(first)).await {
-        connections.open_tcp(stream, door, place);
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Entrance {
+    async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Unix { listener, lineage: _ } => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+            Self::Tcp { listener, door: _ } => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
+        }
+    }
+
+    const fn connections(&self) -> usize {
+        match self {
+            Self::Unix { .. } => UNIX_CONNECTIONS,
+            Self::Tcp { .. } => TCP_CONNECTIONS,
+        }
     }
 }
 
 impl Connections {
-    /// The next connection, once there is a place for it; none when owd stops.
-    async fn next<S>(
-        &self,
-        places: &Arc<Semaphore>,
-        accept: impl AsyncFn() -> io::Result<S>,
-    ) -> Option<(S, OwnedSemaphorePermit)> {
+    /// Lets connections in until owd stops, each once there is a place for it.
+    async fn accept(&self, entrance: Entrance) {
+        let places = Arc::new(Semaphore::new(entrance.connections()));
         loop {
             let accepted = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return None,
-                accepted = async {
-                    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
-                    accept().await.map(|stream| (stream, place))
-                } => accepted,
+                () = self.stop.cancelled() => return,
+                accepted = next(&entrance, &places) => accepted,
             };
             match accepted {
-                Ok(accepted) => return Some(accepted),
+                Ok((stream, place)) => self.open(&entrance, stream, place),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     // What is short (file handles) comes back only when others end; trying at once would spin.
@@ -160,26 +167,25 @@ impl Connections {
         }
     }
 
-    fn open_unix(&self, stream: UnixStream, lineage: &Lineage, place: OwnedSemaphorePermit) {
-        match stream.peer_cred() {
-            Ok(credentials) => {
+    fn open(&self, entrance: &Entrance, stream: Stream, place: OwnedSemaphorePermit) {
+        let opened = match (stream, entrance) {
+            (Stream::Unix(stream), Entrance::Unix { listener: _, lineage }) => stream.peer_cred().map(|credentials| {
                 let peer = Arc::new(Peer::of(credentials, lineage));
-                self.open(stream, Connection::Unix(peer), place);
+                self.serve(stream, Connection::Unix(peer), place);
+            }),
+            (Stream::Tcp(stream), Entrance::Tcp { listener: _, door }) => {
+                stream.set_nodelay(true).and_then(|()| stream.peer_addr()).map(|client| {
+                    self.serve(stream, Connection::Tcp { client: client.ip(), door: Arc::clone(door) }, place);
+                })
             }
-            Err(error) => tracing::warn!(%error, "a peer without credentials was turned away"),
+            (Stream::Unix(_), Entrance::Tcp { .. }) | (Stream::Tcp(_), Entrance::Unix { .. }) => Ok(()),
+        };
+        if let Err(error) = opened {
+            tracing::debug!(%error, "a client was gone before it was served");
         }
     }
 
-    fn open_tcp(&self, stream: TcpStream, door: &Arc<Door>, place: OwnedSemaphorePermit) {
-        match (stream.peer_addr(), stream.set_nodelay(true)) {
-            (Ok(client), Ok(())) => {
-                self.open(stream, Connection::Tcp { client: client.ip(), door: Arc::clone(door) }, place);
-            }
-            (Err(error), _) | (_, Err(error)) => tracing::debug!(%error, "a client was gone before it was served"),
-        }
-    }
-
-    fn open<S>(&self, stream: S, connection: Connection, place: OwnedSemaphorePermit)
+    fn serve<S>(&self, stream: S, connection: Connection, place: OwnedSemaphorePermit)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -230,6 +236,7 @@ impl Connections {
     }
 }
 
-fn first<A, B>((first, _): (A, B)) -> A {
-    first
+async fn next(entrance: &Entrance, places: &Arc<Semaphore>) -> io::Result<(Stream, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+    entrance.accept().await.map(|stream| (stream, place))
 }

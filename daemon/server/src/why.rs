@@ -47,9 +47,19 @@ impl Why<'_> {
         let first = match (self.question, self.records.last()) {
             (_, Some(told)) => self.became(told),
             (Question::At { from, .. }, None) => self.nothing_at(from),
-            (Question::Lately, None) => "it has not run: nothing was due since then".into(),
+            (Question::Lately, None) => {
+                format!("nothing was due since the task was made at {}", self.time(self.created_at))
+            }
         };
-        format!("{first}. {}. Times are of {}.", self.outlook(), self.zone_name)
+        let mut letters = first.chars();
+        let capital = letters.next().map(|letter| letter.to_ascii_uppercase());
+        format!(
+            "{}{}. {}. Times are of {}.",
+            capital.into_iter().collect::<String>(),
+            letters.as_str(),
+            self.outlook(),
+            self.zone_name
+        )
     }
 
     fn nothing_at(&self, at: Timestamp) -> String {
@@ -73,27 +83,39 @@ impl Why<'_> {
     fn became(&self, Told { record, run, obstacle }: &Told) -> String {
         let SlotRecord { task: _, key, disposition, recorded_at: _ } = record;
         let slot = self.slot(key);
+        let were = if count(key) == 1 { "was" } else { "were" };
         match disposition {
             Disposition::Fired { run: id } => match run {
                 Some(run) => format!("{slot} {}", self.ran(run)),
                 None => format!("{slot} started run {id}, whose record is gone"),
             },
-            Disposition::Skipped { why } => format!("{slot} was skipped: {}", self.skipped(why, obstacle.as_ref())),
-            Disposition::Missed { why, folded_into: Some(id) } => {
-                let count = count(key);
-                let missed = if count == 1 { "1 missed slot".into() } else { format!("{count} missed slots") };
-                match run {
-                    Some(run) => {
-                        format!("{slot} {} as a catch-up run for {missed} because {why}{}", self.began(run), state(run))
-                    }
-                    None => format!("{slot} was made up for by run {id} because {why}"),
-                }
+            Disposition::Skipped { why } => {
+                format!("{slot} {were} skipped: {}", self.skipped(why, obstacle.as_ref()))
             }
-            Disposition::Missed { why, folded_into: None } => format!("{slot} was missed: {why}"),
-            Disposition::Superseded { by: Some(by), why } => format!("{slot} gave way to run {by}: {why}"),
-            Disposition::Superseded { by: None, why } => format!("{slot} gave way: {why}"),
-            Disposition::Voided { why } => format!("{slot} was voided: {why}"),
+            Disposition::Missed { why, folded_into: None } => format!("{slot} {were} missed: {}", missed(why)),
+            Disposition::Missed { why, folded_into: Some(id) } => match run {
+                Some(run) => self.caught_up(run, key, why),
+                None => format!("{slot} {were} missed because {}; run {id} made up for it", missed(why)),
+            },
+            Disposition::Superseded { by, why } => {
+                let by = by.map(|by| format!(" to run {by}")).unwrap_or_default();
+                let why = if why == "overlap: cancel-previous" { "a newer slot was due" } else { why };
+                format!("{slot} gave way{by}: {why}")
+            }
+            Disposition::Voided { why } => format!("{slot} {were} voided: {why}"),
         }
+    }
+
+    /// A run may stand for more slots than its record's: those on both sides of a slot that had fired before.
+    fn caught_up(&self, run: &Run, key: &SlotKey, why: &str) -> String {
+        let slots = match &run.cause {
+            Cause::CatchUp { from, until: _, count: 1 } => format!("the missed slot of {}", self.time(*from)),
+            Cause::CatchUp { from, until, count } => {
+                format!("{count} missed slots, from {} to {},", self.time(*from), self.time(*until))
+            }
+            Cause::Schedule | Cause::Event { .. } | Cause::Manual { .. } | Cause::Retry { .. } => self.slot(key),
+        };
+        format!("{} as a catch-up run for {slots} because {}{}", self.began(run), missed(why), state(run))
     }
 
     fn slot(&self, key: &SlotKey) -> String {
@@ -109,15 +131,11 @@ impl Why<'_> {
     }
 
     fn ran(&self, run: &Run) -> String {
-        let began = self.began(run);
-        let state = state(run);
+        let (began, state) = (self.began(run), state(run));
         match &run.cause {
-            Cause::Schedule | Cause::Event { count: _ } => format!("{began}{state}"),
-            Cause::CatchUp { from, until, count } => format!(
-                "{began} as a catch-up run for {count} missed slots, from {} to {}{state}",
-                self.time(*from),
-                self.time(*until)
-            ),
+            Cause::Schedule | Cause::CatchUp { .. } => format!("{began}{state}"),
+            Cause::Event { count: 0 | 1 } => format!("{began}{state}"),
+            Cause::Event { count } => format!("{began} with {count} events{state}"),
             Cause::Manual { by } => format!("{began}, started by {by}{state}"),
             Cause::Retry { of } => format!("{began} as a retry of {of}{state}"),
         }
@@ -143,6 +161,7 @@ impl Why<'_> {
             ("paused: all", _) => "everything was paused".into(),
             ("queue full", _) => "another slot was waiting already".into(),
             ("loop", _) => "its causes form a loop".into(),
+            ("too many waiting", _) => "too many events were waiting already".into(),
             (other, _) => match other.strip_prefix("held by ") {
                 Some(item) => format!("an earlier run was waiting for an answer to item {item}"),
                 None => other.into(),
@@ -174,6 +193,18 @@ const fn count(key: &SlotKey) -> u64 {
     }
 }
 
+/// The planner's word for why a slot was missed, for a person.
+fn missed(why: &str) -> String {
+    match why {
+        "down" => "owd was down".into(),
+        "start deadline" => "it was later than the task's start deadline".into(),
+        other => match other.strip_prefix("down: ") {
+            Some(more) => format!("owd was down and there were {more}"),
+            None => other.into(),
+        },
+    }
+}
+
 fn state(run: &Run) -> String {
     match &run.state {
         RunState::Queued { .. } if run.started_at.is_none() => String::new(),
@@ -187,3 +218,6 @@ fn state(run: &Run) -> String {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,9 @@ use axum::extract::State;
 use ow_model::{Answer, Item, ItemKind};
 use ow_protocol::{AnswerRequest, ErrorCode, ItemView, Page, PageQuery};
 use ow_store::ItemFilter;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::convert::item_view;
@@ -46,7 +49,7 @@ pub(super) async fn answer(
     State(api): State<Api>,
     caller: Caller,
     Path(text): Path<String>,
-    Json(request): Json<AnswerRequest>,
+    Json(Exactly(request)): Json<Exactly>,
 ) -> Result<Answered<ItemView>, Problem> {
     let item = find::item(&api, &text).await?;
     if !api.control.may_answer(&caller.0.person, &item) {
@@ -59,33 +62,42 @@ pub(super) async fn answer(
     Ok(Answered(item_view(resolved.item)))
 }
 
-/// What the request means for this item. Whether it fits is for the store to say, in the same transaction in
-/// which the item is resolved.
-fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
-    Ok(match (request, &item.kind) {
-        (
-            AnswerRequest::Approve
-            | AnswerRequest::Acknowledge
-            | AnswerRequest::Deny { .. }
-            | AnswerRequest::Answer { .. },
-            ItemKind::Notification { .. },
-        )
-        | (AnswerRequest::Acknowledge, _) => Answer::Acknowledge,
-        (AnswerRequest::Approve, _) => Answer::Once,
-        (AnswerRequest::ApproveForTask, _) => Answer::ForTask,
-        (AnswerRequest::Edit { arguments }, _) => {
-            if !arguments.is_object() {
-                return Err(Problem::invalid("`arguments` must be an object, as the item shows them"));
+/// An answer and nothing beside it. serde passes over what stands beside a variant without fields; one who
+/// sends arguments with an `approve` means something else than to approve what was shown.
+pub(super) struct Exactly(AnswerRequest);
+
+impl<'de> Deserialize<'de> for Exactly {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        let beside = fields.keys().find(|field| *field != "answer").cloned();
+        let request = serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)?;
+        match (&request, beside) {
+            (AnswerRequest::Approve | AnswerRequest::ApproveForTask | AnswerRequest::Acknowledge, Some(beside)) => {
+                Err(D::Error::custom(format!("unknown field `{beside}` beside an answer that has none")))
             }
-            Answer::Edited { args: arguments }
+            _ => Ok(Self(request)),
         }
-        (AnswerRequest::Deny { reason }, _) => Answer::Deny { reason },
-        (AnswerRequest::Answer { text }, kind) => {
+    }
+}
+
+/// What the request means for this item. Whether it fits is for the store to say, in the same transaction in
+/// which the item is resolved; a notification takes any answer as its acknowledgement.
+fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
+    Ok(match request {
+        AnswerRequest::Approve => Answer::Once,
+        AnswerRequest::ApproveForTask => Answer::ForTask,
+        AnswerRequest::Acknowledge => Answer::Acknowledge,
+        AnswerRequest::Deny { reason } => Answer::Deny { reason },
+        AnswerRequest::Edit { arguments } if arguments.is_object() => Answer::Edited { args: arguments },
+        AnswerRequest::Edit { arguments: _ } => {
+            return Err(Problem::invalid("`arguments` must be an object, as the item shows them"));
+        }
+        AnswerRequest::Answer { text } => {
             let text = text.trim();
             if text.is_empty() {
                 return Err(Problem::invalid("an empty text answers nothing"));
             }
-            let options = if let ItemKind::Question { options, .. } = kind { options.as_slice() } else { &[] };
+            let options = if let ItemKind::Question { options, .. } = &item.kind { options.as_slice() } else { &[] };
             Answer::Text { text: chosen(text, options).unwrap_or(text).into() }
         }
     })

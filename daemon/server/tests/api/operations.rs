@@ -1,0 +1,31 @@
+use ow_protocol::OPERATIONS;
+
+use crate::daemon::Daemon;
+
+#[tokio::test]
+async fn every_operation_of_the_protocol_is_served() {
+    let daemon = Daemon::start().await;
+    for operation in OPERATIONS {
+        let path = operation.path.replace("{name}", "reports").replace("{id}", "0123").replace("{hash}", "00");
+        let mut client = daemon.client().await;
+        let response = client.open(&operation.method.to_uppercase(), &path, &[], hyper::body::Bytes::new()).await;
+        let status = response.status().as_u16();
+        assert_ne!(status, 405, "{} {path}", operation.method);
+        assert_ne!(status, 500, "{} {path}", operation.method);
+        if status == 404 {
+            use http_body_util::BodyExt;
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            assert!(!String::from_utf8_lossy(&body).contains("no such path"), "{} {path}", operation.method);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_served() {
+    let daemon = Daemon::start().await;
+    let document = daemon.client().await.get("/v1/openapi.json").await.ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    for operation in OPERATIONS {
+        assert_eq!(document["paths"][operation.path][operation.method]["operationId"], operation.id);
+    }
+}
