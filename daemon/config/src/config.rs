@@ -272,6 +272,7 @@ impl Config {
 
     /// What is in effect, as a file that says all of it.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "the types hold nothing that TOML does not know")]
     pub fn show(&self) -> String {
         toml::to_string_pretty(self).expect("text keys, and values that TOML knows")
     }

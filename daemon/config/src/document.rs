@@ -39,6 +39,9 @@ pub(crate) struct Found<T> {
     pub(crate) place: Place,
 }
 
+/// A table's key, and what its number makes: `allow` in `{ allow = 3 }`.
+pub(crate) type Counted<T> = (&'static str, fn(u32) -> T);
+
 /// A table of the document. What is never asked for is unknown, and reported by `finish`.
 #[derive(Debug)]
 pub(crate) struct Section<'d, 'a> {
@@ -75,7 +78,7 @@ impl<'a> Document<'a> {
                 key: String::new(),
                 value: None,
                 message: format!("not TOML: {}", error.message().trim().replace('\n', ", ")),
-                remedy: format!("correct the line `{}`", self.line_text(line)),
+                remedy: self.line_remedy(line),
             });
         }
         None
@@ -140,9 +143,15 @@ impl<'a> Document<'a> {
         (line, column)
     }
 
-    fn line_text(&self, line: usize) -> String {
+    fn line_remedy(&self, line: usize) -> String {
         let text = self.text.lines().nth(line - 1).unwrap_or_default().trim();
-        if looks_like_secret(text) { "[redacted]".into() } else { text.chars().take(SHOWN_CHARACTERS).collect() }
+        let bare = text.split_once('=').is_some_and(|(_, value)| value.trim_start().starts_with(char::is_alphabetic));
+        let hint = if bare { ": a text stands in quotes" } else { "" };
+        if looks_like_secret(text) {
+            return format!("correct the line{hint}");
+        }
+        let shown: String = text.chars().filter(|letter| !letter.is_control()).take(SHOWN_CHARACTERS).collect();
+        format!("correct the line `{shown}`{hint}")
     }
 }
 
@@ -171,10 +180,10 @@ impl<'d, 'a> Section<'d, 'a> {
 
     pub(crate) fn text(&self, key: &'static str) -> Option<Found<String>> {
         let value = self.value(key)?;
-        self.text_in(key, value, "a text in quotes")
+        self.text_in(key, value, &TEXT)
     }
 
-    fn text_in(&self, key: &str, value: &Spanned<DeValue<'_>>, wanted: &str) -> Option<Found<String>> {
+    fn text_in(&self, key: &str, value: &Spanned<DeValue<'_>>, wanted: &Wanted<'_>) -> Option<Found<String>> {
         let place = self.place_of(key, value);
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(&place, value.get_ref(), wanted);
@@ -203,16 +212,13 @@ impl<'d, 'a> Section<'d, 'a> {
     /// A span of time; 0 too.
     pub(crate) fn span(&self, key: &'static str) -> Option<Span> {
         let value = self.value(key)?;
-        let found = self.text_in(key, value, "a duration in quotes, as `\"90s\"` or `\"1h 30m\"`")?;
-        match found.value.parse() {
-            Ok(span) => Some(span),
-            Err(_) => {
-                let message = "not a duration";
-                let remedy = "write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`";
-                self.document.fault(&found.place, message, remedy);
-                None
-            }
+        let found = self.text_in(key, value, &DURATION)?;
+        let span = found.value.parse().ok();
+        if span.is_none() {
+            let remedy = "write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`";
+            self.document.fault(&found.place, "not a duration", remedy);
         }
+        span
     }
 
     /// A span of time within bounds.
@@ -236,7 +242,7 @@ impl<'d, 'a> Section<'d, 'a> {
     fn count_in(&self, key: &str, value: &Spanned<DeValue<'_>>, bounds: RangeInclusive<u32>) -> Option<u32> {
         let place = self.place_of(key, value);
         let DeValue::Integer(integer) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), "a whole number");
+            self.wrong_type(&place, value.get_ref(), &Wanted("a whole number", "write it in digits, without quotes"));
             return None;
         };
         match i64::from_str_radix(integer.as_str(), integer.radix()).ok().and_then(|number| u32::try_from(number).ok())
@@ -260,7 +266,7 @@ impl<'d, 'a> Section<'d, 'a> {
         &self,
         key: &'static str,
         words: &[(&str, T)],
-        counted: &[(&'static str, fn(u32) -> T)],
+        counted: &[Counted<T>],
     ) -> Option<T> {
         let value = self.value(key)?;
         let place = self.place_of(key, value);
@@ -295,7 +301,7 @@ impl<'d, 'a> Section<'d, 'a> {
                 chosen
             }
             other => {
-                self.wrong_type(&place, other, &format!("one of {forms}"));
+                self.wrong_type(&place, other, &Wanted(&format!("one of {forms}"), "write one of these"));
                 None
             }
         }
@@ -306,7 +312,7 @@ impl<'d, 'a> Section<'d, 'a> {
         let value = self.value(key)?;
         let place = self.place_of(key, value);
         let DeValue::Boolean(flag) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), "true or false");
+            self.wrong_type(&place, value.get_ref(), &Wanted("true or false", "write it without quotes"));
             return None;
         };
         Some(Found { value: *flag, place })
@@ -317,10 +323,10 @@ impl<'d, 'a> Section<'d, 'a> {
         let value = self.value(key)?;
         let place = self.place_of(key, value);
         let DeValue::Array(array) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), "a list of texts, as `[\"one\", \"two\"]`");
+            self.wrong_type(&place, value.get_ref(), &Wanted("a list of texts", "write it as `[\"one\", \"two\"]`"));
             return None;
         };
-        Some(array.iter().filter_map(|element| self.text_in(key, element, "a text in quotes")).collect())
+        Some(array.iter().filter_map(|element| self.text_in(key, element, &TEXT)).collect())
     }
 
     /// A list of whole numbers that fit 32 bits; a wrong element is noted and left out.
@@ -328,7 +334,7 @@ impl<'d, 'a> Section<'d, 'a> {
         let value = self.value(key)?;
         let place = self.place_of(key, value);
         let DeValue::Array(array) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), "a list of numbers, as `[1000, 1001]`");
+            self.wrong_type(&place, value.get_ref(), &Wanted("a list of numbers", "write it as `[1000, 1001]`"));
             return None;
         };
         Some(array.iter().filter_map(|element| self.count_in(key, element, 0..=u32::MAX - 1)).collect())
@@ -343,7 +349,7 @@ impl<'d, 'a> Section<'d, 'a> {
     pub(crate) fn section_in(&self, key: &str, value: &'d Spanned<DeValue<'a>>) -> Option<Section<'d, 'a>> {
         let place = self.place_of(key, value);
         let DeValue::Table(table) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), "a table");
+            self.wrong_type(&place, value.get_ref(), &Wanted("a table", &format!("write it as `{key} = {{ … }}`")));
             return None;
         };
         Some(Section { document: self.document, place, table, asked: RefCell::default() })
@@ -354,7 +360,11 @@ impl<'d, 'a> Section<'d, 'a> {
         let Some(value) = self.value(key) else { return vec![] };
         let place = self.place_of(key, value);
         let DeValue::Array(array) = value.get_ref() else {
-            self.wrong_type(&place, value.get_ref(), &format!("one or more tables `[[{key}]]`"));
+            self.wrong_type(
+                &place,
+                value.get_ref(),
+                &Wanted("a list of tables", &format!("write `[[{key}]]` above each")),
+            );
             return vec![];
         };
         let numbered = array.iter().enumerate();
@@ -369,13 +379,11 @@ impl<'d, 'a> Section<'d, 'a> {
                 continue;
             }
             let place = Place { key: self.path(key.get_ref()), span: key.span() };
-            let remedy = match nearest(key.get_ref(), asked.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => {
-                    let known: Vec<String> = asked.iter().map(|key| format!("`{key}`")).collect();
-                    format!("remove it, or use one of {}", known.join(", "))
-                }
-            };
+            let known = || asked.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+            let remedy = nearest(key.get_ref(), asked.iter().copied()).map_or_else(
+                || format!("remove it, or use one of {}", known()),
+                |meant| format!("did you mean `{meant}`?"),
+            );
             self.document.fault_without_value(&place, "unknown key", remedy);
         }
     }
@@ -384,17 +392,24 @@ impl<'d, 'a> Section<'d, 'a> {
         if self.place.key.is_empty() { key.into() } else { format!("{}.{key}", self.place.key) }
     }
 
-    pub(crate) fn wrong_type(&self, place: &Place, found: &DeValue<'_>, wanted: &str) {
-        self.document.fault(place, format!("{} where {wanted} belongs", kind(found)), format!("write {wanted}"));
+    pub(crate) fn wrong_type(&self, place: &Place, found: &DeValue<'_>, wanted: &Wanted<'_>) {
+        let Wanted(what, remedy) = wanted;
+        self.document.fault(place, format!("expected {what}, found {}", kind(found)), *remedy);
     }
 }
 
+/// What belongs in a place, and how to write it.
+pub(crate) struct Wanted<'w>(pub(crate) &'w str, pub(crate) &'w str);
+
+const TEXT: Wanted<'_> = Wanted("a text", "put it in quotes");
+const DURATION: Wanted<'_> = Wanted("a duration", "write it as `\"90s\"` or `\"1h 30m\"`, in quotes");
+
 /// What a TOML value is, with its article.
-pub(crate) const fn kind(value: &DeValue<'_>) -> &'static str {
+const fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date or time",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",

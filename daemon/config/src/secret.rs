@@ -24,12 +24,12 @@ const PREFIXES: [(&str, usize); 22] = [
     ("SG.", 20),
 ];
 
-/// Names under which a plain value can only be a secret. Compared in lower case with `_` as `-`.
-const TELLING_NAMES: [&str; 12] = [
+/// Names under which a plain value can only be a secret. Compared in lower case with `_` as `-`. Not `secret`
+/// itself: its value is a secret's name.
+const TELLING_NAMES: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
-    "secret",
     "client-secret",
     "api-key",
     "apikey",
@@ -58,7 +58,7 @@ pub(crate) fn is_secret_by_name(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let telling = TELLING_NAMES.iter().any(|known| name == *known || name.ends_with(&format!("-{known}")))
         || name.ends_with("-token")
-        || name.ends_with("-api-key");
+        || name.ends_with("-secret");
     telling && !value.is_empty() && !value.contains("{{") && !value.starts_with(['/', '~', '.'])
 }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn keys_are_known_by_their_form() {
         for secret in [
-            "sk-ant-REDACTED",
+            "sk-FAKE-0123456789-FAKE-0123456789",
             "Authorization: Bearer abcdef0123456789abcdef",
             "xoxb-123456789012-abcdefghijkl",
             "token ghp_0123456789abcdefghijABCDEFGHIJ012345",

@@ -13,20 +13,20 @@ pub(crate) fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) 
 fn distance(from: &str, to: &str) -> usize {
     let from: Vec<char> = from.chars().take(64).collect();
     let to: Vec<char> = to.chars().take(64).collect();
-    let mut before_last: Vec<usize> = vec![];
-    let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut above: Vec<usize> = (0..=to.len()).collect();
+    let mut two_above: Vec<usize> = vec![];
     for (i, left) in from.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, right) in to.iter().enumerate() {
-            let mut least = (last[j] + usize::from(left != right)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut cost = (above[j] + usize::from(left != right)).min(above[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *left == to[j - 1] && from[i - 1] == *right {
-                least = least.min(before_last[j - 1] + 1);
+                cost = cost.min(two_above[j - 1] + 1);
             }
-            row.push(least);
+            row.push(cost);
         }
-        before_last = std::mem::replace(&mut last, row);
+        two_above = std::mem::replace(&mut above, row);
     }
-    last[to.len()]
+    above[to.len()]
 }
 
 #[cfg(test)]

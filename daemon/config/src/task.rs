@@ -14,7 +14,7 @@ mod write;
 
 pub(crate) use fields::{absolute_path, http_hosts, zone};
 pub use folder::{TASK_FILE_LIMIT, TaskFile, is_task_file, load_tasks, read_task_file};
-pub use read::parse_task;
+pub use read::{parse_edited_task, parse_task};
 pub use write::{step_text, to_toml};
 
 /// What a task has that does not say otherwise.

@@ -15,7 +15,7 @@ use crate::task::{absolute_path, http_hosts, zone};
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
 /// Beyond any use; keeps sums with timestamps within range.
-const TEN_YEARS: Span = Span::from_secs(3650 * 86_400);
+const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 
 pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Config, Vec<FileFault>> {
     let document = Document::new(file, text);
@@ -27,7 +27,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         scheduler: part(&root, "scheduler", defaults.scheduler, scheduler),
         policy: part(&root, "policy", defaults.policy, policy),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
-        server: part(&root, "server", defaults.server, |section, defaults| server(section, defaults, &host.home)),
+        server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
         secrets: part(&root, "secrets", defaults.secrets, |section, _| SecretsConfig {
@@ -39,16 +39,16 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
     if document.has_faults() { Err(document.into_faults()) } else { Ok(config) }
 }
 
-fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl FnOnce(&Section<'_, '_>, T) -> T) -> T {
+fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl FnOnce(&Section<'_, '_>, &T) -> T) -> T {
     let Some(section) = root.section(key) else { return defaults };
-    let part = read(&section, defaults);
+    let part = read(&section, &defaults);
     if key != "people" {
         section.finish();
     }
     part
 }
 
-fn scheduler(section: &Section<'_, '_>, defaults: SchedulerConfig) -> SchedulerConfig {
+fn scheduler(section: &Section<'_, '_>, defaults: &SchedulerConfig) -> SchedulerConfig {
     SchedulerConfig {
         workers: section.count("workers", 1..=1024).unwrap_or(defaults.workers),
         call_timeout: section.span_in("call-timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.call_timeout),
@@ -57,7 +57,7 @@ fn scheduler(section: &Section<'_, '_>, defaults: SchedulerConfig) -> SchedulerC
     }
 }
 
-fn policy(section: &Section<'_, '_>, defaults: PolicyConfig) -> PolicyConfig {
+fn policy(section: &Section<'_, '_>, defaults: &PolicyConfig) -> PolicyConfig {
     PolicyConfig {
         allow: entries(section, "allow"),
         deny: entries(section, "deny"),
@@ -87,14 +87,14 @@ fn entries(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
     entries
 }
 
-fn inbox(section: &Section<'_, '_>, defaults: InboxConfig) -> InboxConfig {
+fn inbox(section: &Section<'_, '_>, defaults: &InboxConfig) -> InboxConfig {
     InboxConfig {
         expiry: section.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
         reminder: section.span_in("reminder", SECOND..=TEN_YEARS).unwrap_or(defaults.reminder),
     }
 }
 
-fn server(section: &Section<'_, '_>, _: ServerConfig, home: &Path) -> ServerConfig {
+fn server(section: &Section<'_, '_>, home: &Path) -> ServerConfig {
     let remedy = "write an address and a port of this machine, as `127.0.0.1:7700`";
     let tcp = section.read("tcp", remedy, |text| {
         let address: SocketAddr = text.parse().map_err(|_| "not an address with a port")?;
@@ -126,7 +126,7 @@ fn is_origin(text: &str) -> bool {
         })
 }
 
-fn log(section: &Section<'_, '_>, defaults: LogConfig, home: &Path) -> LogConfig {
+fn log(section: &Section<'_, '_>, defaults: &LogConfig, home: &Path) -> LogConfig {
     let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
     let levels = levels.map(|level| (level.word(), level));
     let targets = [("stderr", LogTarget::Stderr), ("file", LogTarget::File), ("journald", LogTarget::Journald)];
@@ -140,7 +140,7 @@ fn log(section: &Section<'_, '_>, defaults: LogConfig, home: &Path) -> LogConfig
     }
 }
 
-fn retention(section: &Section<'_, '_>, defaults: RetentionConfig) -> RetentionConfig {
+fn retention(section: &Section<'_, '_>, defaults: &RetentionConfig) -> RetentionConfig {
     RetentionConfig {
         runs: section.span_in("runs", DAY..=TEN_YEARS).unwrap_or(defaults.runs),
         items: section.span_in("items", DAY..=TEN_YEARS).unwrap_or(defaults.items),

@@ -1,1 +1,201 @@
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+#![expect(clippy::needless_pass_by_value, reason = "expectations are written in place")]
 
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn host() -> Host {
+    Host { home: "/home/ada".into(), timezone: ZoneName("Europe/Paris".into()) }
+}
+
+fn read(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Some(Path::new("owd.toml")), &host())
+}
+
+fn faults(text: &str, expected: Expect) {
+    expected.assert_eq(&format!("{}\n", read(text).expect_err("the text is faulty")));
+}
+
+fn example() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/owd.toml");
+    std::fs::read_to_string(file).expect("the example is in the repository")
+}
+
+/// The example with the settings that it only shows.
+fn whole_example() -> String {
+    let lines = example()
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),
+            _ => line.to_owned(),
+        })
+        .collect::<Vec<_>>();
+    lines.join("\n")
+}
+
+#[test]
+fn the_example_says_what_is_in_effect_without_it() {
+    assert_eq!(read(&example()), Ok(Config::new(&host())));
+}
+
+#[test]
+fn the_example_names_every_setting() {
+    let config = read(&whole_example()).expect("the example is right");
+    let mut shown: Vec<String> =
+        config.show().lines().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key.into()).collect();
+    let text = whole_example();
+    let mut named: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(key, _)| key.into())
+        .collect();
+    shown.sort();
+    named.sort();
+    assert_eq!(named, shown);
+}
+
+#[test]
+fn what_is_shown_reads_back() {
+    let config = read(&whole_example()).expect("the example is right");
+    assert_eq!(read(&config.show()), Ok(config));
+    let defaults = Config::new(&host());
+    assert_eq!(read(&defaults.show()), Ok(defaults));
+}
+
+#[test]
+fn a_setting_replaces_its_default_and_no_other() {
+    let config =
+        read("[scheduler]\nworkers = 2\n[server]\ntcp = \"[::1]:7700\"\nkey-file = \"~/key\"\n").expect("it is right");
+    let mut expected = Config::new(&host());
+    expected.scheduler.workers = 2;
+    expected.server.tcp = Some("[::1]:7700".parse().expect("an address"));
+    expected.server.key_file = Some("/home/ada/key".into());
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn an_account_is_a_person() {
+    let config = read("[people.ada]\nuids = [1000]\n[people.bob]\nusers = [\"bob\"]\ninboxes = [\"work\"]\n")
+        .expect("it is right");
+    assert_eq!(config.person_of(1000, None).map(|(name, _)| name), Some("ada"));
+    let (name, bob) = config.person_of(1001, Some("bob")).expect("bob is known");
+    assert_eq!((name, bob.inboxes.contains("work"), bob.inboxes.contains("home")), ("bob", true, false));
+    assert_eq!(config.person_of(1002, Some("eve")), None);
+}
+
+#[test]
+fn an_unknown_key_is_told_which_was_meant() {
+    faults(
+        "[schedular]\nworkers = 3\n[log]\nlevels = \"info\"\n[policy]\nsafe_commands = \"on\"\nzzz = 1\n",
+        expect![[r#"
+            owd.toml:1:2: schedular: unknown key; did you mean `scheduler`?
+            owd.toml:4:1: log.levels: unknown key; did you mean `level`?
+            owd.toml:6:1: policy.safe_commands: unknown key; did you mean `safe-commands`?
+            owd.toml:7:1: policy.zzz: unknown key; remove it, or use one of `allow`, `deny`, `http-allow`, `safe-commands`
+        "#]],
+    );
+}
+
+#[test]
+fn a_wrong_value_says_what_belongs_there() {
+    faults(
+        "timezone = \"Europe/Pariss\"\n[scheduler]\nworkers = 0\ncall-timeout = \"ten minutes\"\ngrace = 5\n[log]\nlevel = \"verbose\"\ntarget = \"syslog\"\n[policy]\nsafe-commands = false\nallow = [\"*\", \"git status\"]\ndeny = [\"\"]\nhttp-allow = [\"https://x.example\"]\n[retention]\nruns = \"1h\"\n",
+        expect![[r#"
+            owd.toml:1:12: timezone = "Europe/Pariss": unknown time zone; did you mean "Europe/Paris"?
+            owd.toml:3:11: scheduler.workers = 0: not between 1 and 1024; choose a number within these bounds
+            owd.toml:4:16: scheduler.call-timeout = "ten minutes": not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`
+            owd.toml:5:9: scheduler.grace = 5: expected a duration, found a number; write it as `"90s"` or `"1h 30m"`, in quotes
+            owd.toml:7:9: log.level = "verbose": not one of the known values; write one of "error", "warn", "info", "debug", "trace"
+            owd.toml:8:10: log.target = "syslog": not one of the known values; write one of "stderr", "file", "journald"
+            owd.toml:10:17: policy.safe-commands = false: expected one of "on", "off", found a boolean; write one of these
+            owd.toml:11:10: policy.allow = "*": allows every command; name the programs that may run; for one task choose `mode = "auto"` there
+            owd.toml:12:9: policy.deny = "": an empty entry; write a command, or remove the entry
+            owd.toml:13:15: policy.http-allow = "https://x.example": not a host; write `host`, `host:port` or `*.domain`, without scheme and path
+            owd.toml:15:8: retention.runs = "1h": not between 1d and 520w; choose a duration within these bounds
+        "#]],
+    );
+}
+
+#[test]
+fn the_network_side_stays_on_this_machine() {
+    faults(
+        "[server]\ntcp = \"0.0.0.0:7700\"\nallowed-origins = [\"https://ok.example\", \"https://x.example/\", \"*\"]\n",
+        expect![[r#"
+            owd.toml:2:7: server.tcp = "0.0.0.0:7700": not an address of this machine alone: the key would cross the network unencrypted; write an address and a port of this machine, as `127.0.0.1:7700`
+            owd.toml:3:42: server.allowed-origins = "https://x.example/": not an origin; write scheme and host, and the port if it is not the scheme's own, without a path: `https://host:8443`
+            owd.toml:3:64: server.allowed-origins = "*": not an origin; write scheme and host, and the port if it is not the scheme's own, without a path: `https://host:8443`
+        "#]],
+    );
+    faults(
+        "[server]\ntcp = \"7700\"\nkey-file = \"key\"\n",
+        expect![[r#"
+        owd.toml:2:7: server.tcp = "7700": not an address with a port; write an address and a port of this machine, as `127.0.0.1:7700`
+        owd.toml:3:12: server.key-file = "key": a relative path; write the path in full, or begin it with `~/`
+    "#]],
+    );
+}
+
+#[test]
+fn one_account_is_one_person() {
+    faults(
+        "[people.ada]\nuids = [1000]\n[people.bob]\nuids = [1000]\n[people.eve]\ninboxes = [\"*\"]\n[people.max]\nuid = 5\n",
+        expect![[r#"
+            owd.toml:3:1: people.bob: account `1000` is already `people.ada`; give each account to one person
+            owd.toml:5:1: people.eve: nobody: it has neither `uids` nor `users`; give `uids = [1000]` or `users = ["ada"]`
+            owd.toml:7:1: people.max: nobody: it has neither `uids` nor `users`; give `uids = [1000]` or `users = ["ada"]`
+            owd.toml:8:1: people.max.uid: unknown key; did you mean `uids`?
+        "#]],
+    );
+    faults(
+        "[people]\nada = 1000\n",
+        expect![[r#"
+            owd.toml:2:7: people.ada = 1000: expected a table, found a number; write it as `ada = { … }`
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_named_by_its_line() {
+    faults(
+        "[log]\nlevel = info\n",
+        expect![[r#"
+            owd.toml:2:9: not TOML: invalid float, expected `inf`; correct the line `level = info`: a text stands in quotes
+        "#]],
+    );
+    faults(
+        "[log]\nlevel = \"info\"\n[log]\n",
+        expect![[r#"
+        owd.toml:3:2: not TOML: duplicate key; correct the line `[log]`
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_file_is_an_error_only_where_it_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("owd.toml");
+    assert_eq!(Config::load_if_present(&file, &host()), Ok(Config::new(&host())));
+    let error = Config::load(&file, &host()).expect_err("there is none").to_string();
+    expect!["./owd.toml: cannot be read: No such file or directory (os error 2); check the path, or leave it out: every setting has a default"].assert_eq(&error.replace(&*folder.path().to_string_lossy(), "."));
+    std::fs::write(&file, b"# caf\xe9\n").expect("a scratch file");
+    let error = Config::load_if_present(&file, &host()).expect_err("it is not UTF-8").to_string();
+    expect!["./owd.toml: cannot be read: stream did not contain valid UTF-8; save it as UTF-8"]
+        .assert_eq(&error.replace(&*folder.path().to_string_lossy(), "."));
+}
+
+#[test]
+fn the_zone_is_the_environment_s_by_name() {
+    let host = |zone: &'static str| {
+        Host::new(&move |name: &str| match name {
+            "TZ" => Some(zone.into()),
+            "HOME" => Some("/home/ada".into()),
+            _ => None,
+        })
+    };
+    assert_eq!(host("Asia/Tokyo").timezone, ZoneName("Asia/Tokyo".into()));
+    assert_eq!(host(":Asia/Tokyo").timezone, ZoneName("Asia/Tokyo".into()));
+    assert!(!host("Mars/Olympus").timezone.0.is_empty());
+    assert_eq!(host("UTC").home, Path::new("/home/ada"));
+}

@@ -11,10 +11,11 @@ use crate::template::{self, Template, TemplateError};
 const SECRET_REMEDY: &str =
     "keep it in the secrets file and name it here, as `{ secret = \"name\" }` in `env` or `headers`";
 
-/// What earlier steps saved, for checking the names in templates.
+/// What the steps save, for checking the names in templates. A step that saves nothing has an empty name here.
 pub(super) struct Names<'s> {
+    /// Names that earlier steps save.
     pub(super) saved: &'s [String],
-    /// Names that later steps save.
+    /// Names that this step and later ones save.
     pub(super) later: &'s [String],
 }
 
@@ -43,13 +44,13 @@ pub(super) fn convert(
             }
             Some(Value::String(text.to_string()))
         }
-        DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) => Some(number.into()),
-            Err(_) => {
+        DeValue::Integer(integer) => {
+            let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
+            if number.is_none() {
                 document.fault(&place, "a number of more than 64 bits", "write it as a text in quotes");
-                None
             }
-        },
+            number.map(Value::from)
+        }
         DeValue::Float(float) => {
             let number = float.as_str().parse().ok().and_then(serde_json::Number::from_f64);
             if number.is_none() {
@@ -116,7 +117,7 @@ fn check_names<'n>(
     for name in read {
         let Some(rest) = name.strip_prefix("steps") else { continue };
         let step = rest.trim_start_matches('.').split('.').next().unwrap_or_default();
-        if names.saved.iter().any(|saved| saved == step) {
+        if !step.is_empty() && names.saved.iter().any(|saved| saved == step) {
             continue;
         }
         known = None;

@@ -65,7 +65,7 @@ fn load(path: PathBuf, defaults: &TaskDefaults, tools: &dyn ToolChecker, now: Ti
     TaskFile { path, name: Some(name), task }
 }
 
-/// Whether a file of this name is a task file.
+/// Whether a file of `tasks.d` is one, by its name: not hidden, and nothing that an editor left behind.
 #[must_use]
 pub fn is_task_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();

@@ -5,7 +5,10 @@ use jiff::tz::TimeZone;
 use ow_model::{
     CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Retry, Span, Step, TaskName, TaskSpec, ToolName, WhileParked,
 };
+use ow_schedule::check_edited_triggers;
 use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::DeValue;
 
 use super::args::{self, Names};
 use super::trigger::{self, Setting};
@@ -16,7 +19,7 @@ use crate::suggest::nearest;
 
 const SECOND: Span = Span::from_secs(1);
 const NO_TIME: Span = Span::from_millis(0);
-const TEN_YEARS: Span = Span::from_secs(3650 * 86_400);
+const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 const TITLE_LIMIT: usize = 200;
 const STEPS_LIMIT: usize = 200;
 /// Failures in a row after which a task that says nothing pauses itself.
@@ -35,12 +38,44 @@ pub fn parse_task(
     tools: &dyn ToolChecker,
     now: Timestamp,
 ) -> Result<TaskSpec, Vec<FileFault>> {
+    read(name, text, file, &Surroundings { defaults, tools, now, before: None })
+}
+
+/// Reads the definition of a task that exists, as `before`: an `at` that it has already may have passed.
+///
+/// So a file whose one time has come stays right when it is read again.
+pub fn parse_edited_task(
+    before: &TaskSpec,
+    text: &str,
+    file: Option<&Path>,
+    defaults: &TaskDefaults,
+    tools: &dyn ToolChecker,
+    now: Timestamp,
+) -> Result<TaskSpec, Vec<FileFault>> {
+    read(&before.name, text, file, &Surroundings { defaults, tools, now, before: Some(before) })
+}
+
+/// What a definition is read with.
+struct Surroundings<'s> {
+    defaults: &'s TaskDefaults,
+    tools: &'s dyn ToolChecker,
+    now: Timestamp,
+    before: Option<&'s TaskSpec>,
+}
+
+fn read(
+    name: &TaskName,
+    text: &str,
+    file: Option<&Path>,
+    surroundings: &Surroundings<'_>,
+) -> Result<TaskSpec, Vec<FileFault>> {
+    let Surroundings { defaults, tools, now, before } = *surroundings;
     let document = Document::new(file, text);
     let Some(table) = document.parse() else { return Err(document.into_faults()) };
     let root = document.root(&table);
     let timezone = zone(&root).unwrap_or_else(|| defaults.timezone.clone());
     let known = TimeZone::get(&timezone.0).unwrap_or(TimeZone::UTC);
-    let setting = Setting { task: name, home: &defaults.home, zone: &known, now };
+    let setting = Setting { task: name, home: &defaults.home, zone: &known, now, before };
     let spec = TaskSpec {
         name: name.clone(),
         title: title(&root),
@@ -66,6 +101,14 @@ pub fn parse_task(
         http_allow: http_hosts(&root, "http-allow"),
     };
     root.finish();
+    if !document.has_faults()
+        && let Err(error) = check_edited_triggers(&spec, before, now)
+    {
+        // What no single trigger shows: how many there are, and what the whole schedule makes of them.
+        let text = error.to_string();
+        let (message, remedy) = text.split_once("; ").unwrap_or((&text, "correct the triggers"));
+        document.fault_without_value(&Place { key: "trigger".into(), span: 0..0 }, message, remedy);
+    }
     if document.has_faults() { Err(document.into_faults()) } else { Ok(spec) }
 }
 
@@ -158,7 +201,8 @@ fn roots(root: &Section<'_, '_>, home: &Path) -> Vec<PathBuf> {
 fn steps(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Vec<Step> {
     let sections = root.sections("step");
     let document = root.document();
-    if root.value("step").is_none() {
+    let empty = |step: &Spanned<DeValue<'_>>| step.get_ref().as_array().is_some_and(|steps| steps.is_empty());
+    if root.value("step").is_none_or(empty) {
         let remedy = "add a `[[step]]` with `tool` and `args`";
         document.fault_without_value(&Place { key: "step".into(), span: 0..0 }, "the task has no step", remedy);
     }
@@ -207,12 +251,11 @@ fn step(section: &Section<'_, '_>, names: &Names<'_>, tools: &dyn ToolChecker, k
         section.choice("on-error", &[("stop", OnError::Stop), ("continue", OnError::Continue)]).unwrap_or_default();
     let (tool, args) = (tool?, args?);
     if let Err(message) = tools.check(&tool, &args) {
-        let place = match section.value("args") {
-            Some(args) => section.place_of("args", args),
-            None => section.place().clone(),
-        };
-        let message = format!("these arguments do not fit `{tool}`: {message}");
-        document.fault(&place, message, "correct the arguments");
+        let remedy = format!("correct the arguments of `{tool}`");
+        match section.value("args") {
+            Some(args) => document.fault(&section.place_of("args", args), message, remedy),
+            None => document.fault_without_value(section.place(), message, remedy),
+        }
         return None;
     }
     Some(Step { tool, args, save_as: None, condition: condition.map(|found| found.value), on_error })
@@ -227,13 +270,9 @@ fn tool(section: &Section<'_, '_>, known: &[ToolName]) -> Option<ToolName> {
     if let Some(tool) = known.iter().find(|tool| tool.as_str() == value) {
         return Some(tool.clone());
     }
-    let remedy = match nearest(&value, known.iter().map(ToolName::as_str)) {
-        Some(meant) => format!("did you mean \"{meant}\"?"),
-        None => {
-            let known: Vec<String> = known.iter().map(|tool| format!("`{tool}`")).collect();
-            format!("use one of {}", known.join(", "))
-        }
-    };
+    let list = || known.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
+    let remedy = nearest(&value, known.iter().map(ToolName::as_str))
+        .map_or_else(|| format!("use one of {}", list()), |meant| format!("did you mean \"{meant}\"?"));
     section.document().fault(&place, "unknown tool", remedy);
     None
 }
@@ -247,10 +286,9 @@ fn save_as(section: &Section<'_, '_>) -> Option<Found<String>> {
         return Some(found);
     }
     let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
-    let remedy = match plain.starts_with(|letter: char| letter.is_ascii_alphabetic()) && plain.len() <= 64 {
-        true => format!("write `{plain}`"),
-        false => "write letters, digits and `_`, beginning with a letter".into(),
-    };
+    let fits = plain.starts_with(|letter: char| letter.is_ascii_alphabetic()) && plain.len() <= 64;
+    let remedy =
+        if fits { format!("write `{plain}`") } else { "write letters, digits and `_`, beginning with a letter".into() };
     section.document().fault(&found.place, "not a name that a template can read", remedy);
     None
 }

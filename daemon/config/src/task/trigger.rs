@@ -6,15 +6,16 @@ use std::path::Path;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
-use ow_model::{AfterEnd, Span, TaskName, Trigger, WatchKind};
+use ow_model::{AfterEnd, Span, TaskName, TaskSpec, Trigger, WatchKind};
+use ow_schedule::{Cron, CronError};
 use toml::de::DeValue;
 
 use super::absolute_path;
-use crate::document::{Found, Place, Section};
+use crate::document::{Found, Section, Wanted};
 
 const KINDS: &str = "`cron`, `every`, `at`, `watch`, `after` or `startup`";
 const SETTLE: Span = Span::from_secs(2);
-const TEN_YEARS: Span = Span::from_secs(3650 * 86_400);
+const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 
 /// What triggers are read with.
 pub(super) struct Setting<'s> {
@@ -22,6 +23,8 @@ pub(super) struct Setting<'s> {
     pub(super) home: &'s Path,
     pub(super) zone: &'s TimeZone,
     pub(super) now: Timestamp,
+    /// The task as it is, if it exists.
+    pub(super) before: Option<&'s TaskSpec>,
 }
 
 /// Reads all triggers; a faulty one is noted and left out.
@@ -79,7 +82,24 @@ fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> 
 }
 
 fn cron(section: &Section<'_, '_>) -> Option<Trigger> {
-    section.text("cron").map(|found| Trigger::Cron(found.value))
+    let Found { value, place } = section.text("cron")?;
+    match Cron::parse(&value) {
+        Ok(_) => Some(Trigger::Cron(value)),
+        Err(error) => {
+            let text = error.to_string();
+            let (message, remedy) = text.split_once("; ").unwrap_or((&text, cron_remedy(&error)));
+            section.document().fault(&place, message, remedy);
+            None
+        }
+    }
+}
+
+/// For errors that do not say themselves what to do.
+const fn cron_remedy(error: &CronError) -> &'static str {
+    match error {
+        CronError::Never { .. } => "choose a day that the month has",
+        _ => "write minute, hour, day-of-month, month and day-of-week, as `0 9 * * mon-fri`",
+    }
 }
 
 fn every(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
@@ -93,12 +113,14 @@ fn every(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
 
 fn at(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
     let Found { value, place } = instant(section, "at", setting.zone)?;
-    if value <= setting.now {
+    let at = Trigger::At(value);
+    let kept = setting.before.is_some_and(|before| before.triggers.contains(&at));
+    if value <= setting.now && !kept {
         let message = format!("in the past: it is {} now", local(setting.now, setting.zone));
         section.document().fault(&place, message, "choose a later time, or run the task by hand with `owctl task run`");
         return None;
     }
-    Some(Trigger::At(value))
+    Some(at)
 }
 
 fn local(at: Timestamp, zone: &TimeZone) -> String {
@@ -108,15 +130,11 @@ fn local(at: Timestamp, zone: &TimeZone) -> String {
 fn watch(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
     let watch = section.section("watch")?;
     let document = watch.document();
-    let path = match watch.text("path") {
-        Some(Found { value, place }) => absolute_path(document, &place, &value, setting.home),
-        None => {
-            if watch.value("path").is_none() {
-                document.fault_without_value(watch.place(), "no `path`", "name the folder, as `path = \"~/inbox\"`");
-            }
-            None
-        }
-    };
+    if watch.value("path").is_none() {
+        document.fault_without_value(watch.place(), "no `path`", "name the folder, as `path = \"~/inbox\"`");
+    }
+    let path =
+        watch.text("path").and_then(|Found { value, place }| absolute_path(document, &place, &value, setting.home));
     let glob = watch.text("glob").and_then(|Found { value, place }| match glob_fault(&value) {
         None => Some(value),
         Some((message, remedy)) => {
@@ -129,6 +147,9 @@ fn watch(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
         None => vec![WatchKind::Create, WatchKind::Change, WatchKind::Move],
         Some(kinds) => {
             let mut on = vec![];
+            if kinds.is_empty() {
+                document.fault_without_value(watch.place(), "`on` names nothing", "leave it out to mean everything");
+            }
             for Found { value, place } in kinds {
                 match value.as_str() {
                     "create" => on.push(WatchKind::Create),
@@ -140,9 +161,6 @@ fn watch(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
                         "write \"create\", \"change\" or \"move\"",
                     ),
                 }
-            }
-            if on.is_empty() {
-                document.fault_without_value(watch.place(), "`on` names nothing", "leave it out to mean everything");
             }
             on
         }
@@ -184,37 +202,26 @@ fn after(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
     let (name, on) = if let DeValue::Table(_) = value.get_ref() {
         let after = section.section("after")?;
         let ends = [("success", AfterEnd::Success), ("failure", AfterEnd::Failure), ("any", AfterEnd::Any)];
-        let on = match after.value("on") {
-            None => Some(AfterEnd::default()),
-            Some(_) => after.choice("on", &ends),
-        };
-        let name = after.text("task");
+        let on = after.value("on").map_or(Some(AfterEnd::default()), |_| after.choice("on", &ends));
         if after.value("task").is_none() {
             after.document().fault_without_value(after.place(), "no `task`", "name the task that it follows");
         }
+        let name = task_name(&after, "task");
         after.finish();
-        (name?, on?)
+        (name, on)
     } else {
-        (section.text("after")?, AfterEnd::default())
+        (task_name(section, "after"), Some(AfterEnd::default()))
     };
-    let Found { value, place } = name;
-    let task: TaskName = match value.parse() {
-        Ok(task) => task,
-        Err(error) => {
-            let error: ow_model::NameError = error;
-            section.document().fault(
-                &place,
-                error.to_string(),
-                "write the name of a task, as `owctl task list` shows it",
-            );
-            return None;
-        }
-    };
+    let (Found { value: task, place }, on) = (name?, on?);
     if task == *setting.task {
         section.document().fault(&place, "follows itself", "name another task, or use `every`");
         return None;
     }
     Some(Trigger::After { task, on })
+}
+
+fn task_name(section: &Section<'_, '_>, key: &'static str) -> Option<Found<TaskName>> {
+    section.read(key, "write the name of a task, as `owctl task list` shows it", str::parse)
 }
 
 fn startup(section: &Section<'_, '_>) -> Option<Trigger> {
@@ -234,25 +241,16 @@ fn instant(section: &Section<'_, '_>, key: &'static str, zone: &TimeZone) -> Opt
         DeValue::String(text) => text.to_string(),
         DeValue::Datetime(datetime) => datetime.to_string(),
         other => {
-            section.wrong_type(&place, other, "a date and time, as `2026-12-24T18:00:00`");
+            section.wrong_type(&place, other, &Wanted("a date and time", "write it as `2026-12-24T18:00:00`"));
             return None;
         }
     };
-    match read_instant(&text, zone) {
-        Some(at) => Some(Found { value: at, place }),
-        None => {
-            not_an_instant(section, &place);
-            None
-        }
+    let at = read_instant(&text, zone);
+    if at.is_none() {
+        let remedy = "write `2026-12-24T18:00:00` (in the task's zone) or `2026-12-24T18:00:00+01:00`";
+        section.document().fault(&place, "not a date and time", remedy);
     }
-}
-
-fn not_an_instant(section: &Section<'_, '_>, place: &Place) {
-    section.document().fault(
-        place,
-        "not a date and time",
-        "write `2026-12-24T18:00:00` (in the task's zone) or `2026-12-24T18:00:00+01:00`",
-    );
+    at.map(|value| Found { value, place })
 }
 
 /// A local time that a clock change skips is the first instant after the gap; one that comes twice is the first.

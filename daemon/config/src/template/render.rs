@@ -86,7 +86,7 @@ impl Renderer {
             Value::Array(elements) => {
                 let mut rendered = Vec::with_capacity(elements.len());
                 for (index, element) in elements.iter().enumerate() {
-                    pointer.push_str(&format!("/{index}"));
+                    write!(pointer, "/{index}").expect("a string takes all text");
                     rendered.push(self.render(element, pointer)?);
                     pointer.truncate(parent);
                 }
@@ -151,11 +151,14 @@ struct Position {
     leading: bool,
 }
 
-/// The text of a value inside a longer string; lists and tables as JSON.
+/// The text of a value inside a longer string; lists, tables, truth and nothing as in JSON.
 fn to_text(expression: &Expression, value: &minijinja::Value, left: &mut usize) -> Result<String, TemplateFault> {
     match value.kind() {
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => Ok(to_json(expression, value, left, 0)?.to_string()),
         ValueKind::Invalid | ValueKind::Plain | ValueKind::Undefined => unusable(expression, value),
+        // As in TOML and JSON; the engine would write `True` and `None`.
+        ValueKind::Bool => Ok(value.is_true().to_string()),
+        ValueKind::None => Ok("null".into()),
         _ => {
             let mut text = Bounded { text: String::new(), left };
             match write!(text, "{value}") {
