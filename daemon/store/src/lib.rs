@@ -3,6 +3,23 @@
 //! [`Store`] is a trait of coarse methods, each one transaction named for a fact: when a method has
 //! returned, its fact survives `kill -9` and power loss. It decides nothing itself; where a decision
 //! needs what it reads (a due slot), it calls the pure core in the same transaction. It reads no clock.
+//!
+//! [`SqliteStore`] is the embedded one. It commits in groups: while one flush is under way, the facts that arrive
+//! wait for the next and share it. Of a failed flush nobody is told yes.
+//!
+//! ```
+//! use ow_store::{SqliteStore, Store};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+//! # runtime.block_on(async {
+//! let folder = tempfile::tempdir()?;
+//! let store = SqliteStore::open(&folder.path().join("data"))?;
+//! let start = store.begin_life("boot-1", "2026-03-03T12:00:00Z".parse()?).await?;
+//! assert_eq!((start.interrupted, start.last_seen), (0, None));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

@@ -39,19 +39,21 @@ pub(crate) fn wake_times(view: &View<'_>, network: bool) -> Result<WakeTimes, St
 }
 
 pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreError> {
-    let runs = |state: &str| {
-        view.count(
-            "SELECT count(*) FROM runs WHERE state = ?1 AND state IN ('queued', 'running', 'parked', 'interrupted')",
-            [state],
-        )
-    };
-    let (queued, running, parked) = (runs("queued")?, runs("running")?, runs("parked")?);
+    let open = view.rows(
+        Source { table: "runs", key: 0 },
+        "SELECT state, count(*) FROM runs INDEXED BY runs_open
+         WHERE state IN ('queued', 'running', 'parked', 'interrupted') GROUP BY state",
+        [],
+        |record| Ok((record.text(0)?, record.number::<u64>(1)?)),
+    )?;
+    let runs = |word: &str| open.iter().find(|(state, _)| state == word).map_or(0, |(_, count)| *count);
+    let (queued, running, parked) = (runs("queued"), runs("running"), runs("parked"));
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let kept = view.count("SELECT coalesce(sum(bytes), 0) FROM blobs", [])?;
     Ok(StoreStats {
         tasks: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted'", [])?,
         tasks_paused: view.count("SELECT count(*) FROM tasks WHERE state = 'paused'", [])?,
-        runs_open: queued + running + parked + runs("interrupted")?,
+        runs_open: queued + running + parked + runs("interrupted"),
         runs_parked: parked,
         runs_queued: queued,
         runs_running: running,
@@ -99,7 +101,8 @@ fn remove_runs(tx: &Tx<'_>, before: Timestamp, step: usize) -> Result<usize, Sto
         // An old definition goes with the last run that was made by it.
         tx.change(
             "DELETE FROM revisions WHERE (task, revision) IN (SELECT r.task, r.revision FROM runs r WHERE r.ord = ?1
-                 AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.task = r.task AND o.revision = r.revision AND o.ord <> ?1)
+                 AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.task_name = r.task_name AND o.task = r.task
+                     AND o.revision = r.revision AND o.ord <> ?1)
                  AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = r.task AND t.revision = r.revision))",
             [run],
         )?;

@@ -248,8 +248,8 @@ pub(crate) fn clock_changed(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Store
             continue;
         };
         if head.accounted_until > now {
-            void_after(tx, &head, now)?;
-            tx.change("UPDATE tasks SET accounted_until = ?2 WHERE id = ?1", params![task, micros(now)])?;
+            let mark = set_back(tx, &head, now)?;
+            tx.change("UPDATE tasks SET accounted_until = ?2 WHERE id = ?1", params![task, micros(mark)])?;
         }
         if head.state == TaskState::Active {
             tasks::look_again(tx, head.id, now)?;
@@ -258,12 +258,22 @@ pub(crate) fn clock_changed(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Store
     Ok(())
 }
 
-/// Takes back the records past `now` of slots that did not fire: each will get its record again.
-fn void_after(tx: &mut Tx<'_>, head: &Head, now: Timestamp) -> Result<(), StoreError> {
-    let Some(compiled) = tasks::compiled(tx, head, head.revision)? else { return put_away(tx) };
-    for (id, record) in slots::past(tx, head.id, now)? {
+/// Takes back the records past `now` of slots that did not fire: each will get its record again. Returns the new mark.
+///
+/// A slot that a catch-up run stood for has had its run, so the mark never falls behind the last of these.
+fn set_back(tx: &mut Tx<'_>, head: &Head, now: Timestamp) -> Result<Timestamp, StoreError> {
+    let Some(compiled) = tasks::compiled(tx, head, head.revision)? else {
+        put_away(tx)?;
+        return Ok(head.accounted_until);
+    };
+    let past = slots::past(tx, head.id, now)?;
+    let stood_for = past
+        .iter()
+        .filter(|(_, record)| matches!(record.disposition, Disposition::Missed { folded_into: Some(_), .. }));
+    let mark = stood_for.map(|(_, record)| slots::end_of(&record.key, now)).fold(now, Timestamp::max);
+    for (id, record) in past {
         let why = format!("the clock was set back to {now}; before: {}", slots::in_words(&record.disposition));
-        match rewind(&compiled.schedule, &record.key, &record.disposition, now) {
+        match rewind(&compiled.schedule, &record.key, &record.disposition, mark) {
             Rewind::Keep => {}
             Rewind::Void => slots::void(tx, id, &why)?,
             Rewind::Split { keep, void } => {
@@ -272,5 +282,5 @@ fn void_after(tx: &mut Tx<'_>, head: &Head, now: Timestamp) -> Result<(), StoreE
             }
         }
     }
-    Ok(())
+    Ok(mark)
 }

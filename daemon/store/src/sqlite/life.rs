@@ -55,7 +55,7 @@ fn in_states(tx: &Tx<'_>, states: &[&'static str]) -> Result<Vec<RunRow>, StoreE
     for state in states {
         // The list of open states is the index's own condition.
         let orders: Vec<i64> = tx.column(
-            "SELECT ord FROM runs WHERE state = ?1 AND state IN ('queued', 'running', 'parked', 'interrupted')
+            "SELECT ord FROM runs INDEXED BY runs_open WHERE state = ?1 AND state IN ('queued', 'running', 'parked', 'interrupted')
              ORDER BY ord",
             [state],
         )?;

@@ -91,6 +91,15 @@ pub(crate) fn past(view: &View<'_>, task: TaskId, now: Timestamp) -> Result<Vec<
     )
 }
 
+/// The last instant of a schedule's slot or range; of another occasion, the given one.
+pub(crate) fn end_of(key: &SlotKey, other: Timestamp) -> Timestamp {
+    match key {
+        SlotKey::Instant(at) => *at,
+        SlotKey::Range { until, .. } => *until,
+        SlotKey::Event(_) | SlotKey::Manual(_) => other,
+    }
+}
+
 pub(crate) fn in_words(disposition: &Disposition) -> String {
     match disposition {
         Disposition::Fired { run } => format!("fired as {run}"),

@@ -3,4 +3,5 @@ mod conformance;
 mod damage;
 mod directory;
 mod full;
+mod history;
 mod support;

@@ -124,11 +124,11 @@ CREATE TABLE runs (
     ran_for_ms INTEGER NOT NULL DEFAULT 0,
     next_seq INTEGER NOT NULL DEFAULT 0  -- the journal's length: the fence
 ) STRICT;
-CREATE INDEX runs_task ON runs (task, ord);
+CREATE INDEX runs_name ON runs (task_name, ord);
 CREATE INDEX runs_active ON runs (task, ord) WHERE state IN ('queued', 'running', 'interrupted');
 CREATE INDEX runs_parked ON runs (task, holds, ord) WHERE state = 'parked';
 CREATE INDEX runs_running ON runs (task) WHERE state IN ('running', 'interrupted');
-CREATE INDEX runs_open_state ON runs (state, ord) WHERE state IN ('queued', 'running', 'parked', 'interrupted');
+CREATE INDEX runs_open ON runs (ord, state) WHERE state IN ('queued', 'running', 'parked', 'interrupted');
 CREATE INDEX runs_ready ON runs (answered, ord) WHERE state = 'queued' AND not_before IS NULL;
 CREATE INDEX runs_later ON runs (not_before) WHERE state = 'queued' AND not_before IS NOT NULL;
 CREATE INDEX runs_group ON runs (concurrency) WHERE state = 'running' AND concurrency IS NOT NULL;
