@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use tracing::info;
 
 use crate::handle::{Handle, Shared};
+use crate::network;
 use crate::parts::Parts;
 use crate::task_files::TaskFiles;
 use crate::timer::Timer;
@@ -17,7 +18,13 @@ use crate::workers::Workers;
 /// Requests to read the task files again that may wait.
 const RELOADS: usize = 8;
 
-/// Automation at work, from its start to its drain. Dropped without a drain, it stops where it stands, as in a crash.
+/// What of the machine a test replaces.
+pub(crate) struct Surroundings {
+    pub(crate) open_watcher: OpenWatcher,
+    pub(crate) network: fn() -> bool,
+}
+
+/// Automation at work, from its start to its drain. Dropped without one it drains all the same, and nobody waits.
 #[derive(Debug)]
 pub struct Automation {
     handle: Handle,
@@ -30,13 +37,15 @@ impl Automation {
     ///
     /// When this returns, the tasks are those of the files. A broken file is a warning, no error.
     pub async fn start(parts: Parts) -> Result<Self, StoreError> {
-        Self::start_with(parts, Arc::new(open_system_watcher)).await
+        let surroundings = Surroundings { open_watcher: Arc::new(open_system_watcher), network: network::is_up };
+        Self::start_in(parts, surroundings).await
     }
 
-    pub(crate) async fn start_with(parts: Parts, open_watcher: OpenWatcher) -> Result<Self, StoreError> {
+    pub(crate) async fn start_in(parts: Parts, surroundings: Surroundings) -> Result<Self, StoreError> {
+        let Surroundings { open_watcher, network } = surroundings;
         let Parts { store, clock, performer, settings, check } = parts;
         let (reload, reloads) = mpsc::channel(RELOADS);
-        let shared = Arc::new(Shared::new(store, clock, settings, reload));
+        let shared = Arc::new(Shared::new(store, clock, settings, network, reload));
         let started = shared.clock.now();
         // 80 random bits name a life as well as a run.
         let life = RunId::random().to_string();

@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
+    /// Whether there is a network.
+    pub(crate) network: fn() -> bool,
     pub(crate) running: Running,
     pub(crate) warnings: Warnings,
     /// Something may be due.
@@ -37,12 +39,14 @@ impl Shared {
         store: Arc<dyn Store>,
         clock: Clock,
         settings: Settings,
+        network: fn() -> bool,
         reload: mpsc::Sender<oneshot::Sender<Vec<String>>>,
     ) -> Self {
         Self {
             store,
             clock,
             settings,
+            network,
             running: Running::default(),
             warnings: Warnings::default(),
             timer_hint: Notify::new(),

@@ -24,3 +24,6 @@ pub use automation::Automation;
 pub use handle::Handle;
 pub use parts::{Check, Parts, Performer, Settings};
 pub use warnings::{Warning, WarningKind};
+
+#[cfg(test)]
+mod tests;

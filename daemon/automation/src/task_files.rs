@@ -48,6 +48,7 @@ struct Known {
 /// Tells whether a file may have changed, without reading it. None: it is read again at the next occasion.
 type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 
+#[expect(clippy::unnecessary_wraps, reason = "a stamp is none where the file must be read again")]
 fn stamp(metadata: &Metadata) -> Stamp {
     let modified = (metadata.mtime(), metadata.mtime_nsec());
     let changed = (metadata.ctime(), metadata.ctime_nsec());
@@ -138,11 +139,10 @@ impl TaskFiles {
         self.known.retain(|path, _| present.contains_key(path));
         let mut left = vec![];
         for Fresh { path, stamp, name, text } in fresh {
-            let read = name.and_then(|name| text.map(|text| (name, text))).map_err(|fault| vec![fault]);
-            let checked = read.and_then(|(name, text)| {
-                let spec = (self.check)(&name, &text, Some(&path), self.shared.clock.now())?;
-                Ok((spec, text))
-            });
+            let checked = match (name, text) {
+                (Ok(name), Ok(text)) => self.checked(&name, &text, &path).await.map(|spec| (spec, text)),
+                (Err(fault), _) | (_, Err(fault)) => Err(vec![fault]),
+            };
             match checked {
                 Ok((spec, text)) => left.push((path, stamp, spec, text)),
                 Err(faults) => drop(self.known.insert(path, Known { stamp, faults })),
@@ -153,6 +153,18 @@ impl TaskFiles {
         if let Err(error) = gone_failed {
             warn!(%error, "tasks whose files are gone were not paused; tried again at the next change");
         }
+    }
+
+    /// Checks a definition. What was right when its task was saved stays so: an `at` that has fired since is past,
+    /// and no fault. Whether such an `at` is really the old one is for the store to say.
+    async fn checked(&self, name: &TaskName, text: &str, path: &Path) -> Result<TaskSpec, Vec<String>> {
+        let faults = match (self.check)(name, text, Some(path), self.shared.clock.now()) {
+            Ok(spec) => return Ok(spec),
+            Err(faults) => faults,
+        };
+        let saved = self.shared.store.task(name).await.ok().flatten();
+        let earlier = saved.map(|task| (self.check)(name, text, Some(path), task.updated_at));
+        earlier.unwrap_or(Err(faults.clone())).map_err(|_| faults)
     }
 
     /// Saves what was read. One that is refused may stand once another has been saved: an `after` that was turned
@@ -236,10 +248,9 @@ impl TaskFiles {
             return Ok(());
         }
         match self.shared.store.accept_events(&events, self.shared.clock.now()).await {
-            Ok(_) => Ok(()),
             Err(TaskError::Store(error)) => Err(error),
-            // Deleted since: there is nothing to start.
-            Err(_) => Ok(()),
+            // An error of another kind: deleted since, there is nothing to start.
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::handle::Shared;
-use crate::network;
 use crate::retention::Retention;
 use crate::warnings::{Warning, WarningKind};
 use crate::workers::{Returned, Workers};
@@ -177,7 +176,7 @@ impl Timer {
     /// Gives queued runs to free workers: first those that go on after an answer.
     async fn hand_out(&mut self, now: Timestamp) -> Result<Network, StoreError> {
         let store = Arc::clone(&self.shared.store);
-        let up = network::is_up();
+        let up = (self.shared.network)();
         let free = self.workers.free();
         for taken in store.take_runs(free.any + free.kept, 0, up, now).await? {
             self.workers.start_answered(taken);

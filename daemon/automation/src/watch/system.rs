@@ -46,11 +46,12 @@ fn tell(hints: &Hints, event: Event) {
         return;
     }
     let hint = match event.kind {
-        // Also what we do ourselves when we look.
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Hint::Written,
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Modify(ModifyKind::Data(_)) => {
+            Hint::Written
+        }
+        // Looking is an access as well.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
         EventKind::Create(CreateKind::File) => Hint::Created,
-        EventKind::Modify(ModifyKind::Data(_)) => Hint::Written,
         EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Hint::MovedHere,
         EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Any | EventKind::Other => {
             Hint::Seen

@@ -231,16 +231,16 @@ impl Watcher {
     /// Begins a watch with what it has seen in earlier lives. One that never looked takes what is there as seen.
     async fn begin(&mut self, user: &User, target: Target) -> Result<(), StoreError> {
         let User::Task(key) = user else { return Ok(()) };
-        let known: Vec<(PathBuf, Fingerprint)> = match self.shared.store.watch_seen(key.task, &key.watch).await? {
-            Some(files) => files.into_iter().map(known).collect(),
-            None => {
-                let survey = self.look_at(&target.root, target.depth()).await;
-                let meant = survey.files.into_iter().filter(|(below, _)| target.means(below));
-                let there: Vec<(PathBuf, Fingerprint)> = meant.collect();
-                let seen: Vec<_> = there.iter().map(|(below, found)| seen_file(below, found)).collect();
-                self.shared.store.note_watch_seen(key.task, &key.watch, &seen, &[]).await?;
-                there
-            }
+        let earlier = self.shared.store.watch_seen(key.task, &key.watch).await?;
+        let known: Vec<(PathBuf, Fingerprint)> = if let Some(files) = earlier {
+            files.into_iter().map(known).collect()
+        } else {
+            let survey = self.look_at(&target.root, target.depth()).await;
+            let there = survey.files.into_iter().filter(|(below, _)| target.means(below));
+            let there: Vec<(PathBuf, Fingerprint)> = there.collect();
+            let seen: Vec<_> = there.iter().map(|(below, found)| seen_file(below, found)).collect();
+            self.shared.store.note_watch_seen(key.task, &key.watch, &seen, &[]).await?;
+            there
         };
         info!(task = %target.task, root = %target.root.display(), known = known.len(), "watching");
         let (root, depth) = (target.root.clone(), target.depth());

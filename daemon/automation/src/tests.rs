@@ -1,0 +1,7 @@
+//! Automation over the real store and file system, with a clock that is moved by hand and a scripted performer.
+
+mod files;
+mod scenarios;
+mod timer;
+mod watch;
+mod world;

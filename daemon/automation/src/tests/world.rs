@@ -1,0 +1,417 @@
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use ow_clock::{Clock, ManualHand};
+use ow_config::{TaskDefaults, ToolChecker};
+use ow_engine::{Stop, StopReason};
+use ow_model::{
+    Cause, Disposition, ItemKind, Outcome, Position, Run, RunId, RunState, SlotRecord, Span, TaskName, TaskSource,
+    TaskSpec, ToolName, ZoneName,
+};
+use ow_store::{NewItem, PageRequest, ParkRequest, Retention, RunFilter, SqliteStore, Store, TakenRun, TaskRow};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+
+use crate::automation::Surroundings;
+use crate::watch::{OpenWatcher, open_system_watcher};
+use crate::{Automation, Handle, Parts, Performer, Settings};
+
+/// No condition takes this long unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Flavour {
+    CurrentThread,
+    MultiThread,
+}
+
+pub(crate) const FLAVOURS: [Flavour; 2] = [Flavour::CurrentThread, Flavour::MultiThread];
+
+/// What lasts over the lives of owd.
+pub(crate) struct World {
+    pub(crate) folder: TempDir,
+    pub(crate) hand: ManualHand,
+    pub(crate) clock: Clock,
+    pub(crate) script: Arc<Script>,
+    pub(crate) settings: Settings,
+    flavour: Flavour,
+    pub(crate) open_watcher: OpenWatcher,
+    pub(crate) network: fn() -> bool,
+}
+
+/// One life of owd.
+pub(crate) struct Life {
+    runtime: Option<Runtime>,
+    automation: Option<Automation>,
+    pub(crate) store: Arc<SqliteStore>,
+    clock: Clock,
+    hand: ManualHand,
+}
+
+/// What the performer does with the runs of each task, and what it saw.
+#[derive(Default)]
+pub(crate) struct Script {
+    acts: Mutex<HashMap<TaskName, Act>>,
+    begun: Mutex<Vec<(TaskName, RunId)>>,
+    /// One permit lets one held run end.
+    gate: Option<Semaphore>,
+    most: Mutex<(usize, usize)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Act {
+    Succeed,
+    Fail,
+    /// Goes on until released or stopped.
+    Hold,
+    /// Does not even stop when told.
+    Hang,
+    /// Asks a question, then succeeds.
+    Ask,
+    Panic,
+}
+
+pub(crate) fn at(text: &str) -> Timestamp {
+    let whole = if text.matches(':').count() == 1 { text.replace('Z', ":00Z") } else { text.to_owned() };
+    whole.parse().expect("an instant")
+}
+
+pub(crate) fn name(text: &str) -> TaskName {
+    text.parse().expect("a name")
+}
+
+impl World {
+    pub(crate) fn new(now: &str) -> Self {
+        Self::of(Flavour::MultiThread, now)
+    }
+
+    pub(crate) fn of(flavour: Flavour, now: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (clock, hand) = Clock::manual(at(now));
+        let day = |days: u64| Span::from_secs(days * 86_400);
+        let settings = Settings {
+            workers: 8,
+            answered_workers: 1,
+            grace: Span::from_millis(50),
+            tasks_dir: folder.path().join("tasks.d"),
+            retention: Retention {
+                runs: day(30),
+                items: day(30),
+                slots: day(400),
+                event_keys: day(90),
+                stream: 10_000,
+                step: 100,
+            },
+        };
+        let script = Arc::new(Script { gate: Some(Semaphore::new(0)), ..Script::default() });
+        let open_watcher: OpenWatcher = Arc::new(open_system_watcher);
+        Self { folder, hand, clock, script, settings, flavour, open_watcher, network: || true }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    /// Begins a life.
+    pub(crate) fn live(&self) -> Life {
+        let mut builder = match self.flavour {
+            Flavour::CurrentThread => Builder::new_current_thread(),
+            Flavour::MultiThread => Builder::new_multi_thread(),
+        };
+        let runtime = builder.worker_threads(2).enable_all().build().expect("a runtime");
+        let store = SqliteStore::open(&self.path("data")).expect("a store");
+        let parts = Parts {
+            store: store.clone(),
+            clock: self.clock.clone(),
+            performer: Arc::new(Scripted {
+                script: Arc::clone(&self.script),
+                store: store.clone(),
+                clock: self.clock.clone(),
+            }),
+            settings: self.settings.clone(),
+            check: Arc::new(check),
+        };
+        let surroundings = Surroundings { open_watcher: Arc::clone(&self.open_watcher), network: self.network };
+        let automation = runtime.block_on(Automation::start_in(parts, surroundings)).expect("a start");
+        let (clock, hand) = (self.clock.clone(), self.hand.clone());
+        Life { runtime: Some(runtime), automation: Some(automation), store, clock, hand }
+    }
+
+    pub(crate) fn act(&self, task: &str, act: Act) {
+        self.script.acts.lock().expect("no panic").insert(name(task), act);
+    }
+
+    /// Lets `count` held runs end.
+    pub(crate) fn release(&self, count: usize) {
+        self.script.gate.as_ref().expect("made with it").add_permits(count);
+    }
+
+    pub(crate) fn begun(&self, task: &str) -> usize {
+        self.script.begun.lock().expect("no panic").iter().filter(|(begun, _)| begun.as_str() == task).count()
+    }
+
+    /// The most runs that were worked on at the same time.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.script.most.lock().expect("no panic").1
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) {
+        let path = self.path(below);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+}
+
+/// A definition with one step, which the scripted performer does not look at.
+pub(crate) fn task(head: &str) -> String {
+    format!("timezone = \"UTC\"\n{head}\n[[step]]\ntool = \"notify\"\nargs = {{ text = \"x\" }}\n")
+}
+
+struct AnyTool;
+
+impl ToolChecker for AnyTool {
+    fn known(&self) -> Vec<ToolName> {
+        vec!["notify".parse().expect("a name")]
+    }
+
+    fn check(&self, _tool: &ToolName, _args: &Value) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+pub(crate) fn check(name: &TaskName, text: &str, file: Option<&Path>, now: Timestamp) -> Result<TaskSpec, Vec<String>> {
+    let defaults = TaskDefaults {
+        timezone: ZoneName("UTC".into()),
+        home: "/home/ann".into(),
+        timeout: Span::from_secs(3600),
+        call_timeout: Span::from_secs(600),
+        expiry: Span::from_secs(14 * 86_400),
+        reminder: Span::from_secs(86_400),
+    };
+    let parsed = ow_config::parse_task(name, text, file, &defaults, &AnyTool, now);
+    parsed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+impl Life {
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.as_ref().expect("alive").block_on(future)
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.automation.as_ref().expect("alive").handle()
+    }
+
+    pub(crate) fn save(&self, task: &str, text: &str) {
+        self.try_save(task, text).expect("a task");
+    }
+
+    pub(crate) fn try_save(&self, task: &str, text: &str) -> Result<(), String> {
+        let now = self.clock.now();
+        let spec = check(&name(task), text, None, now).map_err(|faults| faults.join("\n"))?;
+        let saved = self.block_on(self.store.save_task(&spec, TaskSource::Store, text, None, now));
+        saved.map_err(|error| error.to_string())?;
+        self.handle().wake();
+        Ok(())
+    }
+
+    pub(crate) fn row(&self, task: &str) -> TaskRow {
+        self.block_on(self.store.task(&name(task))).expect("a store").expect("a task")
+    }
+
+    /// The runs of a task, oldest first.
+    pub(crate) fn runs(&self, task: &str) -> Vec<Run> {
+        self.block_on(runs(&self.store, task))
+    }
+
+    pub(crate) fn slots(&self, task: &str) -> Vec<SlotRecord> {
+        let row = self.row(task);
+        let slots = self.store.slots(row.id, Timestamp::MIN, Timestamp::MAX, 1000);
+        self.block_on(slots).expect("a store")
+    }
+
+    /// Moves the clock and waits until all that is due by then has been seen to.
+    pub(crate) fn advance(&self, to: &str) {
+        self.hand.set(at(to));
+        self.rest();
+    }
+
+    /// Moves the clock in steps, so that each slot comes on time.
+    pub(crate) fn pass(&self, until: &str, step: SignedDuration) {
+        while self.clock.now() < at(until) {
+            self.hand.set((self.clock.now() + step).min(at(until)));
+            self.rest();
+        }
+    }
+
+    /// Waits until nothing is due and nothing is ready.
+    pub(crate) fn rest(&self) {
+        self.until("nothing is due", async || {
+            let times = self.store.wake_times().await.expect("a store");
+            times.earliest().is_none_or(|at| at > self.clock.now()) && !times.ready
+        });
+    }
+
+    pub(crate) fn until_ended(&self, task: &str, count: usize) -> Vec<Run> {
+        self.until(&format!("{count} runs of {task} have ended"), async || {
+            let runs = runs(&self.store, task).await;
+            runs.iter().filter(|run| !run.state.is_open()).count() >= count
+        });
+        self.runs(task)
+    }
+
+    /// Waits for a condition, looking at each change of the store and every few milliseconds.
+    pub(crate) fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
+        let mut head = self.store.stream_head();
+        let wait = async {
+            while !condition().await {
+                drop(tokio::time::timeout(Duration::from_millis(5), head.changed()).await);
+            }
+        };
+        let came = self.block_on(async { tokio::time::timeout(PATIENCE, wait).await });
+        assert!(came.is_ok(), "did not come: {what}");
+    }
+
+    /// Stops as on SIGTERM.
+    pub(crate) fn stop(mut self) {
+        let automation = self.automation.take().expect("alive");
+        self.block_on(automation.drain());
+    }
+
+    /// Stops as on SIGKILL: whatever was under way is gone.
+    pub(crate) fn crash(mut self) {
+        let runtime = self.runtime.take().expect("alive");
+        // No task of owd runs any more when this returns, so none can tidy up.
+        drop(runtime);
+        self.automation = None;
+    }
+}
+
+async fn runs(store: &SqliteStore, task: &str) -> Vec<Run> {
+    let filter = RunFilter { task: Some(name(task)), ..RunFilter::default() };
+    let page = PageRequest { after: None, limit: 1000 };
+    let mut runs = store.runs(&filter, &page).await.expect("a store").rows;
+    runs.reverse();
+    runs
+}
+
+pub(crate) fn causes(runs: &[Run]) -> Vec<&'static str> {
+    let word = |run: &Run| match run.cause {
+        Cause::Schedule => "schedule",
+        Cause::CatchUp { .. } => "catchup",
+        Cause::Event { .. } => "event",
+        Cause::Manual { .. } => "manual",
+        Cause::Retry { .. } => "retry",
+    };
+    runs.iter().map(word).collect()
+}
+
+pub(crate) fn words(runs: &[Run]) -> Vec<&'static str> {
+    runs.iter().map(|run| run.state.word()).collect()
+}
+
+/// What became of each slot, in a word, with the reason.
+pub(crate) fn fates(slots: &[SlotRecord]) -> Vec<String> {
+    let fate = |slot: &SlotRecord| match &slot.disposition {
+        Disposition::Fired { .. } => "fired".to_owned(),
+        Disposition::Skipped { why } => format!("skipped: {why}"),
+        Disposition::Missed { why, folded_into: None } => format!("missed: {why}"),
+        Disposition::Missed { folded_into: Some(_), .. } => "caught up".to_owned(),
+        Disposition::Superseded { why, .. } => format!("superseded: {why}"),
+        Disposition::Voided { why } => format!("voided: {why}"),
+    };
+    slots.iter().map(fate).collect()
+}
+
+struct Scripted {
+    script: Arc<Script>,
+    store: Arc<SqliteStore>,
+    clock: Clock,
+}
+
+#[async_trait]
+impl Performer for Scripted {
+    async fn perform(&self, taken: TakenRun, stop: &Stop) {
+        let (run, task) = (taken.run.id, taken.run.task_name.clone());
+        self.script.begun.lock().expect("no panic").push((task.clone(), run));
+        let act = self.script.acts.lock().expect("no panic").get(&task).copied().unwrap_or(Act::Succeed);
+        let _present = Present::enter(&self.script);
+        let next = u32::try_from(taken.journal.len()).expect("few facts");
+        let end = async |outcome: Outcome| {
+            // Refused only when the run was taken from this life.
+            drop(self.store.end_run(run, next, &outcome, 0, None, self.clock.now()).await);
+        };
+        match act {
+            Act::Succeed => end(Outcome::Succeeded).await,
+            Act::Fail => {
+                let failure = ow_model::Failure::Step;
+                end(Outcome::Failed { failure, message: "as scripted".into() }).await;
+            }
+            Act::Panic => panic!("as scripted"),
+            Act::Hang => std::future::pending().await,
+            Act::Ask if taken.journal.is_empty() => self.park(run).await,
+            Act::Ask => end(Outcome::Succeeded).await,
+            Act::Hold => {
+                let gate = self.script.gate.as_ref().expect("made with it");
+                tokio::select! {
+                    permit = gate.acquire() => {
+                        permit.expect("never closed").forget();
+                        end(Outcome::Succeeded).await;
+                    }
+                    () = stop.token().cancelled() => match stop.reason().expect("it was cancelled") {
+                        StopReason::Interrupt => {
+                            drop(self.store.interrupt_run(run, next, &[], 0, self.clock.now()).await);
+                        }
+                        StopReason::Cancel { why } => end(Outcome::Cancelled { why: why.clone() }).await,
+                    },
+                }
+            }
+        }
+    }
+}
+
+impl Scripted {
+    async fn park(&self, run: RunId) {
+        let item = NewItem {
+            task: None,
+            run: Some(run),
+            title: "a question".into(),
+            kind: ItemKind::Question { text: "well?".into(), options: vec![] },
+            expires_in: Some(Span::from_secs(3600)),
+            remind_after: None,
+        };
+        let items = vec![(Position(0), item)];
+        let request = ParkRequest { run, next: 0, facts: vec![], items, holds: true, ran_for_ms: 0 };
+        self.store.park(&request, self.clock.now()).await.expect("parked");
+    }
+}
+
+/// Counts who is at work at the same time.
+struct Present<'a>(&'a Script);
+
+impl<'a> Present<'a> {
+    fn enter(script: &'a Script) -> Self {
+        let mut most = script.most.lock().expect("no panic");
+        most.0 += 1;
+        most.1 = most.1.max(most.0);
+        Self(script)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.most.lock().expect("no panic").0 -= 1;
+    }
+}
+
+pub(crate) fn parked(run: &Run) -> Option<ow_model::ItemId> {
+    match &run.state {
+        RunState::Parked { items, .. } => items.first().copied(),
+        _ => None,
+    }
+}
