@@ -37,5 +37,5 @@ pub const EVENTS_LIMIT: usize = 10_000;
 pub const EVENT_KEY_LIMIT: usize = 1024;
 /// Events that a watcher is sent at a time.
 pub const STREAM_CHUNK: usize = 256;
-/// Slots that one task may contribute to a forecast's page, and records that `why` reads.
+/// Slot records that `why` shows at most.
 pub const WHY_LIMIT: usize = 500;

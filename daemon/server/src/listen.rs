@@ -207,15 +207,14 @@ impl Connections {
                 ended = served.as_mut() => Some(ended),
                 () = stop.cancelled() => None,
             };
-            let ended = match ended {
-                Some(ended) => ended,
-                None => {
-                    served.as_mut().graceful_shutdown();
-                    tokio::select! {
-                        biased;
-                        () = abandon.cancelled() => return,
-                        ended = served.as_mut() => ended,
-                    }
+            let ended = if let Some(ended) = ended {
+                ended
+            } else {
+                served.as_mut().graceful_shutdown();
+                tokio::select! {
+                    biased;
+                    () = abandon.cancelled() => return,
+                    ended = served.as_mut() => ended,
                 }
             };
             if let Err(error) = ended {

@@ -133,8 +133,7 @@ impl Why<'_> {
     fn ran(&self, run: &Run) -> String {
         let (began, state) = (self.began(run), state(run));
         match &run.cause {
-            Cause::Schedule | Cause::CatchUp { .. } => format!("{began}{state}"),
-            Cause::Event { count: 0 | 1 } => format!("{began}{state}"),
+            Cause::Schedule | Cause::CatchUp { .. } | Cause::Event { count: 0 | 1 } => format!("{began}{state}"),
             Cause::Event { count } => format!("{began} with {count} events{state}"),
             Cause::Manual { by } => format!("{began}, started by {by}{state}"),
             Cause::Retry { of } => format!("{began} as a retry of {of}{state}"),

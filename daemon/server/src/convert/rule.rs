@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ow_model::{BlobHash, CallHash, Rule, RuleScope, RuleTarget};
@@ -48,10 +49,10 @@ fn target_words(target: &RuleTarget) -> String {
         RuleTarget::Step { step, text: _, program, holes } => {
             let mut words = format!("step {step} as it is written now");
             if let Some((program, _)) = program {
-                words.push_str(&format!(", with {} as it is now", path(program)));
+                write!(words, ", with {} as it is now", path(program)).expect("a String takes all");
             }
             if !holes.is_empty() {
-                words.push_str(&format!(", filled by {}", holes.join(", ")));
+                write!(words, ", filled by {}", holes.join(", ")).expect("a String takes all");
             }
             words
         }

@@ -9,7 +9,7 @@ pub(crate) enum Shown {
     /// A row of a list.
     Row,
     /// With its definition and its last run.
-    Whole { last_run: Option<RunView> },
+    Whole { last_run: Option<Box<RunView>> },
 }
 
 pub(crate) fn task_view(task: TaskRow, shown: Shown) -> TaskView {
@@ -34,7 +34,7 @@ pub(crate) fn task_view(task: TaskRow, shown: Shown) -> TaskView {
     };
     let (last_run, definition) = match shown {
         Shown::Row => (None, None),
-        Shown::Whole { last_run } => (last_run, Some(text)),
+        Shown::Whole { last_run } => (last_run.map(|run| *run), Some(text)),
     };
     TaskView {
         name: spec.name.to_string(),

@@ -43,7 +43,7 @@ pub(super) async fn show(
     let filter = RunFilter { task: Some(name), ..RunFilter::default() };
     let newest = api.store.runs(&filter, &PageRequest { after: None, limit: 1 }).await?;
     // A deleted task's runs keep its name; they are not this one's.
-    let last_run = newest.rows.first().filter(|run| run.task == task.id).map(run_view);
+    let last_run = newest.rows.first().filter(|run| run.task == task.id).map(run_view).map(Box::new);
     Ok(Answer(task_view(task, Shown::Whole { last_run })))
 }
 

@@ -35,11 +35,11 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// One that takes the tests themselves for strangers.
-    pub(crate) async fn start() -> Self {
-        Self::start_with(Lineage::of(vec![])).await
+    pub(crate) fn start() -> Self {
+        Self::start_with(Lineage::of(vec![]))
     }
 
-    pub(crate) async fn start_with(lineage: Lineage) -> Self {
+    pub(crate) fn start_with(lineage: Lineage) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("data")).unwrap();
         let control = Arc::new(FakeControl::new(Arc::clone(&store)));

@@ -5,7 +5,7 @@ use crate::daemon::{Daemon, definition};
 
 #[tokio::test]
 async fn every_answer_carries_its_own_request_id_protocol_and_version() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     let mut ids = vec![];
     for path in ["/v1/status", "/v1/tasks", "/nowhere", "/v1/openapi.json", "/v1/tasks/none"] {
@@ -21,7 +21,7 @@ async fn every_answer_carries_its_own_request_id_protocol_and_version() {
 
 #[tokio::test]
 async fn what_cannot_be_routed_or_read_is_refused_by_name() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     client.get("/").await.error(404, "not_found");
     client.get("/v1/task").await.error(404, "not_found");
@@ -70,7 +70,7 @@ async fn what_cannot_be_routed_or_read_is_refused_by_name() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     for (method, path) in [
         ("GET", "/v1/tasks/none"),
@@ -100,7 +100,7 @@ async fn what_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn a_body_over_sixteen_mebibytes_is_refused_and_one_of_that_size_is_not() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let body = |length: usize| {
         let head = r#"{"events":[{"task":"none","key":"k","data":""#;
         let tail = r#""}]}"#;
@@ -122,7 +122,7 @@ async fn a_body_over_sixteen_mebibytes_is_refused_and_one_of_that_size_is_not() 
 
 #[tokio::test]
 async fn reading_changes_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let item = daemon.approval("asks").await;
     let head = *ow_store::Store::stream_head(&*daemon.store).borrow();
@@ -156,7 +156,7 @@ async fn reading_changes_nothing() {
 
 #[tokio::test]
 async fn a_failing_store_tells_its_caller_nothing_of_its_insides() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     let data = daemon.folder().join("data");
     std::fs::write(daemon.folder().join("file"), "").unwrap();
@@ -173,7 +173,7 @@ async fn a_failing_store_tells_its_caller_nothing_of_its_insides() {
 
 #[tokio::test]
 async fn a_wrong_definition_is_refused_with_all_its_faults() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     let error = client.put("/v1/tasks/reports", &json!({ "definition": "{" })).await.error(422, "invalid");
     assert_eq!(error["details"].as_array().unwrap().len(), 1);

@@ -7,7 +7,7 @@ use crate::daemon::Daemon;
 
 #[tokio::test]
 async fn an_event_is_accepted_once() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     daemon.save("mails", |_| {}).await;
     let mut client = daemon.client().await;
@@ -27,7 +27,7 @@ async fn an_event_is_accepted_once() {
 
 #[tokio::test]
 async fn a_batch_with_a_wrong_event_changes_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let mut client = daemon.client().await;
     let good = json!({ "task": "reports", "key": "good" });
@@ -50,7 +50,7 @@ async fn a_batch_with_a_wrong_event_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_of_many_clients_are_all_kept() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let mut clients = JoinSet::new();
     for client in 0..8 {

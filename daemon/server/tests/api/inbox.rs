@@ -10,7 +10,7 @@ use crate::daemon::{Daemon, approval};
 
 #[tokio::test]
 async fn an_approval_shows_what_it_asks_and_its_answer_lets_the_run_go_on() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let item = daemon.approval("asks").await;
     let mut client = daemon.client().await;
     let shown = client.get(&format!("/v1/items/{item}")).await.ok();
@@ -40,7 +40,7 @@ async fn an_approval_shows_what_it_asks_and_its_answer_lets_the_run_go_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_answers_the_first_counts_and_the_other_is_told_by_whom() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     for round in 0..20 {
         let item = daemon.approval(&format!("asks-{round}")).await;
         let path = format!("/v1/items/{item}/answer");
@@ -63,7 +63,7 @@ async fn of_two_answers_the_first_counts_and_the_other_is_told_by_whom() {
 
 #[tokio::test]
 async fn an_answer_must_fit_its_item() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let task = daemon.save("asks", |_| {}).await;
     let taken = daemon.begin(&task).await;
     let question = ItemKind::Question { text: "which?".into(), options: vec!["today".into(), "later".into()] };
@@ -96,7 +96,7 @@ async fn an_answer_must_fit_its_item() {
 
 #[tokio::test]
 async fn expired_and_withdrawn_items_say_so() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let expired = daemon.approval("late").await;
     let withdrawn = daemon.approval("moot").await;
     daemon.store.withdraw_item(withdrawn, "asked again", daemon.now()).await.unwrap();
@@ -113,7 +113,7 @@ async fn expired_and_withdrawn_items_say_so() {
 
 #[tokio::test]
 async fn who_may_not_answer_an_item_is_forbidden_to() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let item = daemon.approval("asks").await;
     daemon.control.change(|script| script.may_answer = false);
     let mut client = daemon.client().await;
@@ -123,7 +123,7 @@ async fn who_may_not_answer_an_item_is_forbidden_to() {
 
 #[tokio::test]
 async fn an_item_is_found_by_id_token_or_unique_prefix() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     // More items than there are letters: two begin alike.
     let mut by_letter: HashMap<char, Vec<String>> = HashMap::new();
     for index in 0..33 {
@@ -153,7 +153,7 @@ async fn an_item_is_found_by_id_token_or_unique_prefix() {
 
 #[tokio::test]
 async fn items_page_newest_first_and_only_those_asked_for() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let first = daemon.approval("asks").await;
     for index in 0..6 {
         daemon.notification(&format!("notice {index}")).await;

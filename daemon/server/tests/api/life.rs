@@ -12,7 +12,7 @@ use crate::daemon::Daemon;
 
 #[tokio::test]
 async fn the_status_says_what_owd_does_and_what_a_person_should_know() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.approval("asks").await;
     let warning = Warning { kind: "watch".into(), about: "asks".into(), message: "polls".into(), hint: None };
     daemon.control.change(|script| script.warnings = vec![warning]);
@@ -37,7 +37,7 @@ async fn the_status_says_what_owd_does_and_what_a_person_should_know() {
 
 #[tokio::test]
 async fn a_stop_removes_the_socket_and_answers_nobody_new() {
-    let mut daemon = Daemon::start().await;
+    let mut daemon = Daemon::start();
     let mut client = daemon.client().await;
     client.get("/v1/status").await.ok();
     daemon.stop().await;
@@ -47,7 +47,7 @@ async fn a_stop_removes_the_socket_and_answers_nobody_new() {
 
 #[tokio::test]
 async fn a_living_owds_socket_is_not_taken_and_a_dead_ones_is() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     assert!(matches!(Server::bind_unix(&daemon.socket, SocketAccess::Owner), Err(BindError::Live { .. })));
     daemon.client().await.get("/v1/status").await.ok();
     let stale = daemon.folder().join("stale.sock");
@@ -57,7 +57,7 @@ async fn a_living_owds_socket_is_not_taken_and_a_dead_ones_is() {
 
 #[tokio::test]
 async fn a_listener_that_a_service_manager_opened_is_served_and_left_in_place() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let path = daemon.folder().join("inherited.sock");
     let server = Server::from_listener(UnixListener::bind(&path).unwrap());
     let stop = CancellationToken::new();

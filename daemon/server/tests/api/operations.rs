@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 
 #[tokio::test]
 async fn every_operation_of_the_protocol_is_served() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     for operation in OPERATIONS {
         let path = operation.path.replace("{name}", "reports").replace("{id}", "0123").replace("{hash}", "00");
         let mut client = daemon.client().await;
@@ -22,7 +22,7 @@ async fn every_operation_of_the_protocol_is_served() {
 
 #[tokio::test]
 async fn the_document_is_served() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let document = daemon.client().await.get("/v1/openapi.json").await.ok();
     assert_eq!(document["openapi"], "3.1.0");
     for operation in OPERATIONS {

@@ -44,7 +44,8 @@ fn child() {
                 .stdin(stream.try_clone().unwrap())
                 .stdout(stream)
                 .stderr(Stdio::null());
-            heir.spawn().unwrap();
+            // It outlives this process, which is what it waits for.
+            drop(heir.spawn().unwrap());
         }
         "bind" => {
             let server = Server::bind_unix(Path::new(&var(SOCKET)), SocketAccess::Owner).unwrap();
@@ -101,7 +102,7 @@ fn request(method: &str, path: &str, body: &str) -> String {
 async fn a_process_that_owd_started_gets_nothing_but_the_status() {
     // A helper is the subreaper of all it starts; here we are.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
-    let daemon = Daemon::start_with(Lineage::own()).await;
+    let daemon = Daemon::start_with(Lineage::own());
     let item = daemon.approval("asks").await;
     let approve = request("POST", &format!("/v1/items/{item}/answer"), r#"{"answer":"approve"}"#);
     let new_session = "setsid \"$0\" \"$@\"";
@@ -135,7 +136,7 @@ async fn a_process_that_owd_started_gets_nothing_but_the_status() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_owd_did_not_start_is_heard() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let item = daemon.approval("asks").await;
     let approve = request("POST", &format!("/v1/items/{item}/answer"), r#"{"answer":"approve"}"#);
     let answer = play(&daemon, "ask", "\"$0\" \"$@\"", &approve).await;
@@ -144,7 +145,7 @@ async fn a_process_that_owd_did_not_start_is_heard() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_process_is_gone_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let answer = play(&daemon, "hand down", "\"$0\" \"$@\"", &request("GET", "/v1/tasks", "")).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     assert!(answer.contains("it cannot be told which process asks"), "{answer}");
@@ -152,7 +153,7 @@ async fn a_connection_whose_process_is_gone_is_refused() {
 
 #[tokio::test]
 async fn a_user_whom_owd_does_not_know_gets_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.control.change(|script| script.person = None);
     let mut client = daemon.client().await;
     client.get("/v1/tasks").await.error(403, "forbidden");
@@ -161,7 +162,7 @@ async fn a_user_whom_owd_does_not_know_gets_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_umask_opens_or_closes_the_socket() {
-    let mut daemon = Daemon::start().await;
+    let mut daemon = Daemon::start();
     daemon.stop().await;
     for umask in ["000", "022", "077", "177", "777"] {
         let shell = format!("umask {umask}; exec \"$0\" \"$@\"");

@@ -10,7 +10,7 @@ fn request(step: u32, text: &str, holes: &[&str]) -> Value {
 
 #[tokio::test]
 async fn a_step_is_allowed_as_it_was_shown_and_with_the_holes_that_were_accepted() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let refused =
         ow_engine::AllowableStep { target: Err("a command line has holes".into()), ..step(3, "sh", &["event.path"]) };
@@ -67,7 +67,7 @@ async fn a_step_is_allowed_as_it_was_shown_and_with_the_holes_that_were_accepted
 
 #[tokio::test]
 async fn rules_are_added_listed_by_age_and_removed_by_prefix() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let mut client = daemon.client().await;
     let hash = BlobHash::of(b"x").to_string();
@@ -108,7 +108,7 @@ async fn rules_are_added_listed_by_age_and_removed_by_prefix() {
 
 #[tokio::test]
 async fn a_rule_that_permits_nothing_exact_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     let hash = BlobHash::of(b"x").to_string();
     for (target, task, status) in [

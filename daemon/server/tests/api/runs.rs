@@ -26,7 +26,7 @@ fn done(position: u32, result: CallResult) -> Fact {
 
 #[tokio::test]
 async fn a_run_is_shown_with_its_calls_artifacts_and_facts() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let task = daemon.save("reports", |_| {}).await;
     let taken = daemon.begin(&task).await;
     let run = taken.run.id;
@@ -87,7 +87,7 @@ async fn a_run_is_shown_with_its_calls_artifacts_and_facts() {
 
 #[tokio::test]
 async fn a_running_run_is_stopped_by_the_daemon_and_a_waiting_one_by_the_store() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let task = daemon.save("reports", |_| {}).await;
     let mut client = daemon.client().await;
     let running = daemon.begin(&task).await.run.id;
@@ -109,7 +109,7 @@ async fn a_running_run_is_stopped_by_the_daemon_and_a_waiting_one_by_the_store()
 
 #[tokio::test]
 async fn runs_page_newest_first_by_task_and_state() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let (reports, mails) = (daemon.save("reports", |_| {}).await, daemon.save("mails", |_| {}).await);
     let mut ids = vec![];
     for _ in 0..5 {

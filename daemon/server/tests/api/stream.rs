@@ -71,7 +71,7 @@ impl Watcher {
 
 #[tokio::test]
 async fn a_watcher_sees_what_happens_from_now_on_in_the_networks_envelope() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("before", |_| {}).await;
     let mut watcher = Watcher::open(daemon.client().await, "/v1/stream", None).await;
     daemon.save("reports", |_| {}).await;
@@ -86,7 +86,7 @@ async fn a_watcher_sees_what_happens_from_now_on_in_the_networks_envelope() {
 
 #[tokio::test]
 async fn a_watcher_that_comes_back_misses_nothing_and_sees_nothing_twice() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut watcher = Watcher::open(daemon.client().await, "/v1/stream", None).await;
     // Its place is known before its first event.
     let place = watcher.frame().await.unwrap();
@@ -115,7 +115,7 @@ async fn a_watcher_that_comes_back_misses_nothing_and_sees_nothing_twice() {
 
 #[tokio::test]
 async fn a_watcher_of_one_thing_is_told_of_nothing_else() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut one = Watcher::open(daemon.client().await, "/v1/stream?target=task:reports", None).await;
     let mut items = Watcher::open(daemon.web().await, "/v1/stream?target=item", None).await;
     daemon.save("other", |_| {}).await;
@@ -127,7 +127,7 @@ async fn a_watcher_of_one_thing_is_told_of_nothing_else() {
 
 #[tokio::test]
 async fn a_position_that_is_gone_or_not_yet_there_is_a_gap() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     for index in 0..50 {
         daemon.notification(&format!("notice {index}")).await;
     }
@@ -152,7 +152,7 @@ async fn a_position_that_is_gone_or_not_yet_there_is_a_gap() {
 
 #[tokio::test]
 async fn streams_end_when_owd_stops() {
-    let mut daemon = Daemon::start().await;
+    let mut daemon = Daemon::start();
     let mut watchers = vec![];
     for _ in 0..10 {
         watchers.push(Watcher::open(daemon.client().await, "/v1/stream", None).await);

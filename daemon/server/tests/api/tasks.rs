@@ -8,7 +8,7 @@ use crate::daemon::{Daemon, definition};
 
 #[tokio::test]
 async fn a_task_is_made_changed_shown_and_deleted() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let mut client = daemon.client().await;
     let body = |change: Value| {
         let mut body = json!({ "definition": definition("reports").to_string() });
@@ -53,7 +53,7 @@ async fn a_task_is_made_changed_shown_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_that_add_a_task_of_one_name_one_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     for round in 0..10 {
         let name = format!("reports-{round}");
         let mut adding = JoinSet::new();
@@ -73,7 +73,7 @@ async fn of_two_that_add_a_task_of_one_name_one_is_refused() {
 
 #[tokio::test]
 async fn a_task_that_a_file_made_is_changed_by_its_file_alone() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let spec = crate::daemon::spec("reports");
     daemon.store.save_task(&spec, ow_model::TaskSource::File, "", None, daemon.now()).await.unwrap();
     let mut client = daemon.client().await;
@@ -84,7 +84,7 @@ async fn a_task_that_a_file_made_is_changed_by_its_file_alone() {
 
 #[tokio::test]
 async fn tasks_page_by_name_and_are_filtered() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     for name in ["mail-in", "mail-out", "reports", "backup", "cleanup"] {
         daemon.save(name, |_| {}).await;
     }
@@ -112,7 +112,7 @@ async fn tasks_page_by_name_and_are_filtered() {
 
 #[tokio::test]
 async fn a_plan_says_what_each_step_would_do() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("reports", |_| {}).await;
     let planned =
         |step, verdict| PlannedStep { step, tool: "shell".parse().unwrap(), args: json!({}), holes: vec![], verdict };
@@ -141,7 +141,7 @@ async fn a_plan_says_what_each_step_would_do() {
 
 #[tokio::test]
 async fn the_forecast_gives_all_tasks_slots_in_order_and_pages_within_an_instant() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     daemon.save("nightly", |spec| spec.triggers = vec![Trigger::Cron("30 2 * * *".into())]).await;
     daemon.save("also-nightly", |spec| spec.triggers = vec![Trigger::Cron("30 2 * * *".into())]).await;
     daemon.save("once", |spec| spec.triggers = vec![Trigger::At("2026-03-29T12:00:00Z".parse().unwrap())]).await;
@@ -192,7 +192,7 @@ async fn the_forecast_gives_all_tasks_slots_in_order_and_pages_within_an_instant
 
 #[tokio::test]
 async fn why_answers_from_the_slot_records() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start();
     let task = daemon.save("reports", |_| {}).await;
     let mut client = daemon.client().await;
     let why = client.get("/v1/tasks/reports/why").await.ok();
