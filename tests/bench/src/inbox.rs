@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use ow_test_support::{Scratch, until};
+use serde_json::{Value, json};
+
+use crate::Scale;
+use crate::figure::Figures;
+use crate::http::Http;
+use crate::idle::kib;
+use crate::load::{started_at, timed, wait_parked, wall};
+
+/// A task whose every event becomes a run that asks.
+const ASKING: &str = "overlap = { allow = 20000 }\nevents = { each = 20000 }\n\n[[step]]\ntool = \"shell\"\n\
+    args = { argv = [\"date\", \"+%s%N\"] }\n";
+
+/// Approve to the tool's start, lists, memory and disk, alone and with many parked.
+pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
+    let scratch = Scratch::new();
+    scratch.config("[policy]\nsafe-commands = \"off\"\n");
+    let owd = scratch.start();
+    let mut http = Http::connect(scratch.path());
+    http.ok("PUT", "/v1/tasks/asking", &json!({ "definition": ASKING }));
+    figures.times("the disk's own flush (4 KiB, fdatasync)", &flushes(scratch.path(), scale.rounds), "");
+    approve(&mut http, 0, scale, "approve to the tool's start, alone", figures);
+
+    let before = kib(owd.pid(), "Pss:");
+    let bytes = http.get("/v1/status")["store_bytes"].as_f64().unwrap_or_default();
+    let mut key = 0;
+    for _ in 0..scale.parked.div_ceil(100) {
+        let events: Vec<Value> = (0..100)
+            .map(|_| {
+                key += 1;
+                json!({ "task": "asking", "key": format!("parked-{key}"), "data": {} })
+            })
+            .collect();
+        http.ok("POST", "/v1/events", &json!({ "events": events }));
+    }
+    let parked = u64::try_from(key).expect("a count");
+    wait_parked(&mut http, parked);
+    let grown = http.get("/v1/status")["store_bytes"].as_f64().unwrap_or_default() - bytes;
+    figures.value("disk bytes per parked run", "bytes", grown / f64::from(key), "");
+    let memory = (kib(owd.pid(), "Pss:") - before) * 1024.0 / f64::from(key);
+    figures.value("memory per parked item", "bytes", memory, "<= 1024");
+    approve(&mut http, parked, scale, &format!("approve to the tool's start, {parked} parked"), figures);
+    let pages = |http: &mut Http, path: &str| -> Vec<Duration> {
+        (0..scale.rounds).map(|_| timed(|| http.get(path)).1).collect()
+    };
+    figures.times(format!("a page of 50 of {parked} items"), &pages(&mut http, "/v1/items?limit=50"), "<= 1 ms");
+    let lists: Vec<Duration> =
+        (0..scale.rounds).map(|_| timed(|| owd.owctl.ok(&["inbox", "list", "--json"])).1).collect();
+    figures.times(format!("owctl inbox list at {parked} parked, whole process"), &lists, "");
+    owd.stop();
+}
+
+/// Parks one run after the other, approves it, and reads from its output when its call began.
+fn approve(http: &mut Http, parked: u64, scale: Scale, name: &str, figures: &mut Figures) {
+    let mut times = vec![];
+    for round in 0..scale.rounds {
+        let key = format!("approve-{parked}-{round}");
+        http.ok("POST", "/v1/events", &json!({ "events": [{ "task": "asking", "key": key, "data": {} }] }));
+        wait_parked(http, parked + 1);
+        let item = http.get("/v1/items?limit=1")["rows"][0].clone();
+        let began = wall();
+        let answer = json!({ "answer": "approve" });
+        http.ok("POST", &format!("/v1/items/{}/answer", item["id"].as_str().expect("an id")), &answer);
+        let run = format!("/v1/runs/{}", item["run"].as_str().expect("a run"));
+        let started = until("the approved call has run", || started_at(&http.get(&run)));
+        times.push(started.saturating_sub(began));
+    }
+    figures.times(name, &times, "p50 <= flushes + 0.7 ms");
+}
+
+/// What a durable 4 KiB write costs here.
+fn flushes(folder: &std::path::Path, rounds: usize) -> Vec<Duration> {
+    use std::io::Write;
+    let mut file = std::fs::File::create(folder.join("flush")).expect("a file");
+    (0..rounds)
+        .map(|_| {
+            file.write_all(&[0; 4096]).expect("a write");
+            timed(|| file.sync_data().expect("a flush")).1
+        })
+        .collect()
+}
