@@ -94,3 +94,34 @@ fn in_json(text: &str) -> Failure {
     Failure::usage(first.trim_start_matches("error: "))
         .hint(tip.unwrap_or_else(|| "see `owctl help` and `owctl help COMMAND`".into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        grammar().debug_assert();
+    }
+
+    #[test]
+    fn json_may_stand_anywhere_before_a_double_dash() {
+        for line in [
+            "owctl --json task list",
+            "owctl task --json list",
+            "owctl task list --json",
+            "owctl explain cron --json @daily",
+        ] {
+            let Cli { global, .. } = Cli::try_parse_from(line.split(' ')).expect(line);
+            assert!(global.json, "{line}");
+        }
+        let words = ["owctl", "explain", "command", "--", "--json"];
+        assert!(!Cli::try_parse_from(words).expect("a command line").global.json);
+    }
+
+    #[test]
+    fn an_expression_that_begins_with_a_hyphen_is_no_flag() {
+        let words = ["owctl", "explain", "cron", "-1 * * * *", "--tz", "UTC", "--json"];
+        assert!(Cli::try_parse_from(words).expect("a command line").global.json);
+    }
+}

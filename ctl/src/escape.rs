@@ -2,7 +2,6 @@
 //! itself is written out.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// For a line: line ends and tabs are written out too.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
@@ -23,7 +22,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     for letter in text.chars() {
         if letter != '\n' && is_deceptive(letter) {
             for unit in letter.encode_utf16(&mut [0; 2]) {
-                write!(safe, "\\u{unit:04x}").expect("writing to a String does not fail");
+                put!(safe, "\\u{unit:04x}");
             }
         } else {
             safe.push(letter);

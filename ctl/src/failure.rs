@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt::Write as _;
 
 use ow_client::ClientError;
 use ow_protocol::{ErrorBody, ErrorCode};
@@ -47,11 +46,11 @@ pub(crate) struct Failure {
     pub(crate) code: Cow<'static, str>,
     /// What failed, on which thing, with its causes. A lower-case fragment.
     pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+    pub(crate) hint: Option<Box<str>>,
     /// Problems of a definition, one each.
     pub(crate) details: Vec<String>,
     /// By which the log of owd has it.
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<Box<str>>,
 }
 
 /// The JSON of a failure.
@@ -92,9 +91,18 @@ impl Failure {
         Self::failed("io", format!("{}: {why}", doing.into()))
     }
 
+    /// The answer that was given says it all; only the exit code is left.
+    pub(crate) fn told(exit: Exit) -> Self {
+        Self::new(exit, "told", "")
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.message.is_empty()
+    }
+
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into_boxed_str());
         self
     }
 
@@ -122,7 +130,7 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        write!(text, ": {cause}").expect("writing to a String does not fail");
+        put!(text, ": {cause}");
         next = cause.source();
     }
     text
@@ -158,8 +166,8 @@ fn refused(body: ErrorBody) -> Failure {
         ErrorCode::AlreadyAnswered | ErrorCode::Expired | ErrorCode::Withdrawn | ErrorCode::Conflict => Exit::Conflict,
         ErrorCode::TooManyRequests | ErrorCode::Unavailable | ErrorCode::Internal => Exit::Failed,
     };
-    let hint = hint.unwrap_or_else(|| next_step(code).into());
-    let request_id = Some(request_id).filter(|id| !id.is_empty());
+    let hint = hint.map_or_else(|| next_step(code).into(), String::into_boxed_str);
+    let request_id = Some(request_id.into_boxed_str()).filter(|id| !id.is_empty());
     Failure { exit, code: word(code).into(), message, hint: Some(hint), details, request_id }
 }
 

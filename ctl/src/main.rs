@@ -6,6 +6,9 @@
 
 use std::process::ExitCode;
 
+#[macro_use]
+mod put;
+
 mod ask;
 mod cli;
 mod command;

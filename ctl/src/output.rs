@@ -118,12 +118,6 @@ impl Out {
         write(&escape::json(&text.expect("wire types have text keys and write to memory")));
     }
 
-    /// One JSON document of a stream of them, each in a line of its own.
-    pub(crate) fn json_line<T: Serialize>(self, value: &T) {
-        let text = serde_json::to_string(value).expect("wire types have text keys and write to memory");
-        write(&escape::json(&text));
-    }
-
     /// Something beside the answer, for the person only.
     pub(crate) fn note(self, text: &str) {
         if self.form == Form::Words {
@@ -133,6 +127,7 @@ impl Out {
 
     pub(crate) fn fail(self, failure: &Failure) -> ExitCode {
         match self.form {
+            _ if failure.is_told() => {}
             Form::Json => self.json(&failure.json()),
             Form::Words => tell(&failure_in_words(failure, Self::error_paint(self.paint))),
         }
@@ -158,6 +153,12 @@ fn failure_in_words(failure: &Failure, paint: Paint) -> String {
         text.push_str(&escape::block(hint));
     }
     text
+}
+
+/// Writes one JSON document of a stream of them, in a line of its own.
+pub(crate) fn json_line<T: Serialize>(value: &T) {
+    let text = serde_json::to_string(value).expect("wire types have text keys and write to memory");
+    write(&escape::json(&text));
 }
 
 /// Writes to standard output, with a line end if there is none.

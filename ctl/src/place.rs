@@ -69,8 +69,6 @@ pub(crate) fn how_to_restart() -> &'static str {
     match installed() {
         Installed::ForUser => "`systemctl --user restart owd`",
         Installed::ForSystem => "`sudo systemctl restart owd`",
-        Installed::Not => {
-            "stop it (`kill` its pid, which `owctl status` of its own version shows), then `owd start --detach`"
-        }
+        Installed::Not => "`owd stop`, then `owd start --detach`",
     }
 }

@@ -150,6 +150,13 @@ mod tests {
     fn on_a_terminal_columns_wrap_and_colours_take_no_room() {
         let out = Out { form: Form::Words, paint: Paint::Colours, width: Some(40) };
         let shown = table(out).replace('\x1b', "^");
-        expect![[""]].assert_eq(&shown);
+        expect![[r"
+            ^[1mID^[0m   ^[1mSTATE^[0m      ^[1mTITLE^[0m
+            4k7  ^[32msucceeded^[0m  evil\u{202e}\u{206c}\n
+                            漢字
+            9    ^[33mparked^[0m     a rather long title
+                            that will not fit
+        "]]
+        .assert_eq(&shown);
     }
 }

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Response};
 use ow_protocol::{ErrorReply, PROTOCOL_HEADER, PROTOCOL_VERSION, VERSION_HEADER};
@@ -27,7 +28,7 @@ pub(crate) struct Ask {
     pub(crate) method: Method,
     /// Path and query, encoded.
     pub(crate) target: String,
-    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) body: Option<Bytes>,
     pub(crate) limit: Duration,
 }
 
@@ -42,7 +43,7 @@ impl Ask {
 
     pub(crate) fn with(method: Method, target: String, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body).expect("wire types have text keys and write to memory");
-        Self { method, target, body: Some(body), limit: ANSWER_LIMIT }
+        Self { method, target, body: Some(body.into()), limit: ANSWER_LIMIT }
     }
 }
 
@@ -83,19 +84,23 @@ impl Client {
         })
     }
 
-    /// The kept connection, or a new one if owd has closed it meanwhile.
-    async fn connection(&mut self) -> Result<Connection, ClientError> {
+    async fn exchange(&mut self, ask: Ask) -> Result<Vec<u8>, ClientError> {
         if let Some(mut kept) = self.connection.take()
             && kept.is_ready().await
         {
-            return Ok(kept);
+            match self.exchange_over(kept, &ask).await {
+                // owd closed it at that very moment. Reading twice does no harm; whether anything else was carried
+                // out is not known.
+                Err(ClientError::Transport { .. }) if ask.method == Method::GET => {}
+                done => return done,
+            }
         }
-        Connection::open(&self.socket).await
+        let fresh = Connection::open(&self.socket).await?;
+        self.exchange_over(fresh, &ask).await
     }
 
-    async fn exchange(&mut self, ask: Ask) -> Result<Vec<u8>, ClientError> {
-        let mut connection = self.connection().await?;
-        let response = connection.send(ask.method, &ask.target, &[], ask.body).await?;
+    async fn exchange_over(&mut self, mut connection: Connection, ask: &Ask) -> Result<Vec<u8>, ClientError> {
+        let response = connection.send(ask.method.clone(), &ask.target, &[], ask.body.clone()).await?;
         let said = Said::of(&response);
         let status = response.status();
         let mut body = response.into_body();

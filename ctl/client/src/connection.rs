@@ -44,7 +44,7 @@ impl Connection {
         method: Method,
         target: &str,
         headers: &[(&'static str, &str)],
-        body: Option<Vec<u8>>,
+        body: Option<Bytes>,
     ) -> Result<Response<Incoming>, ClientError> {
         let mut request = Request::builder().method(method).uri(target).header(HOST, "owd");
         for (name, value) in headers {
@@ -54,7 +54,7 @@ impl Connection {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         let request = request
-            .body(Full::new(Bytes::from(body.unwrap_or_default())))
+            .body(Full::new(body.unwrap_or_default()))
             .map_err(|why| ClientError::Transport { doing: "writing the request", why: Box::new(why) })?;
         let Self { sender, driver } = self;
         drive(driver, sender.send_request(request)).await.map_err(ClientError::transport("asking owd"))

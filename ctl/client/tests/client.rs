@@ -21,18 +21,18 @@ fn event(id: u64, kind: &str) -> String {
 }
 
 #[test]
-fn a_connection_that_owd_closed_between_two_requests_is_replaced() {
+fn requests_share_a_connection_and_a_reading_one_survives_its_end() {
     let fake = Fake::start()
+        .on("POST /v1/pause", Reply::nothing())
         .on("POST /v1/resume", Reply::nothing().closing())
-        .on("POST /v1/resume", Reply::nothing())
         .on("GET /v1/openapi.json", Reply::json(&json!({"openapi": "3.1.0"})));
     let mut client = Client::new(&fake.socket());
     block_on(async {
-        client.resume_all().await.unwrap();
+        client.pause_all().await.unwrap();
         client.resume_all().await.unwrap();
         assert_eq!(client.openapi().await.unwrap(), json!({"openapi": "3.1.0"}));
     });
-    assert_eq!(fake.lines(), ["POST /v1/resume", "POST /v1/resume", "GET /v1/openapi.json"]);
+    assert_eq!(fake.lines(), ["POST /v1/pause {}", "POST /v1/resume", "GET /v1/openapi.json"]);
     assert_eq!(fake.connections(), 2);
 }
 

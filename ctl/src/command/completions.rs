@@ -3,7 +3,6 @@ use clap_complete::Shell;
 
 use crate::cli;
 use crate::context::Context;
-use crate::failure::Failure;
 use crate::output::write;
 
 /// Print completions for a shell
@@ -24,7 +23,7 @@ enum For {
 }
 
 impl Completions {
-    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+    pub(crate) fn run(&self, context: &Context) {
         let shell = match self.shell {
             For::Bash => Shell::Bash,
             For::Zsh => Shell::Zsh,
@@ -38,6 +37,5 @@ impl Completions {
         } else {
             write(&script);
         }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use super::follow;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::write;
+use crate::output::{json_line, write};
 
 /// Watch everything that happens, live
 #[derive(Debug, clap::Args)]
@@ -12,7 +12,7 @@ use crate::output::write;
 
 It goes on until Ctrl-C, also over a restart of owd. `--after` begins after an event seen before: its `id`.")]
 pub(crate) struct Events {
-    /// Only about this: `task:NAME`, `run:ID`, `item:ID`, `owd`
+    /// Only about this: `task:NAME`, `run:ID`, `item:ID`, `owd`, or all of a kind: `task`, `run`, `item`
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Only those whose type begins so, as `run.` or `item.created`
@@ -37,7 +37,7 @@ impl Events {
                     continue;
                 }
                 if context.out.is_json() {
-                    context.out.json_line(&event);
+                    json_line(&event);
                 } else {
                     write(&follow::event_in_words(&event, context.clock(), context.out.paint));
                 }

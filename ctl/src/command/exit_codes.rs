@@ -1,9 +1,7 @@
-use std::fmt::Write as _;
-
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{EXIT_CODES, Failure};
+use crate::failure::EXIT_CODES;
 
 /// List the exit codes
 #[derive(Debug, clap::Args)]
@@ -11,19 +9,18 @@ use crate::failure::{EXIT_CODES, Failure};
 pub(crate) struct ExitCodes {}
 
 impl ExitCodes {
-    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+    pub(crate) fn run(&self, context: &Context) {
         let Self {} = self;
         let codes: Vec<_> =
             EXIT_CODES.iter().map(|(code, meaning)| json!({ "code": code, "meaning": meaning })).collect();
         context.out.give(&json!({ "exit_codes": codes }), |_| in_words());
-        Ok(())
     }
 }
 
 fn in_words() -> String {
     let mut text = String::from("Exit codes:\n");
     for (code, meaning) in EXIT_CODES {
-        writeln!(text, "  {code}  {meaning}").expect("writing to a String does not fail");
+        put!(text, "  {code}  {meaning}\n");
     }
     text
 }

@@ -6,7 +6,7 @@ use ow_protocol::{EventEnvelope, FactView, RunDetail};
 use super::run::view;
 use crate::context::Context;
 use crate::escape;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::{Colour, Paint, write};
 use crate::time::Clock;
 
@@ -24,6 +24,11 @@ pub(crate) async fn next(stream: &mut EventStream, context: &Context) -> Result<
             Watched::Resumed => context.out.note("owd is back"),
         }
     }
+}
+
+/// What happened meanwhile cannot be told any more: whoever watches something must look at it again.
+pub(crate) fn is_gap(event: &EventEnvelope) -> bool {
+    event.kind == "gap"
 }
 
 /// An event in a line.
@@ -61,7 +66,7 @@ pub(crate) async fn to_the_end(
         }
         let about = format!("run:{}", run.run.id);
         let mut event = next(&mut stream, context).await?;
-        while event.target != about {
+        while event.target != about && !is_gap(&event) {
             event = next(&mut stream, context).await?;
         }
         run = owd.run(id).await?;
@@ -69,13 +74,8 @@ pub(crate) async fn to_the_end(
     if out.is_json() {
         out.json(&run);
     }
-    if run.run.state == "succeeded" { Ok(()) } else { Err(not_well(&run)) }
-}
-
-fn not_well(run: &RunDetail) -> Failure {
-    let message = run.run.message.as_ref().map_or(String::new(), |message| format!(": {message}"));
-    Failure::failed("run_not_succeeded", format!("the run is {}{message}", run.run.state))
-        .hint(format!("see all of it: owctl run show {}", run.run.id))
+    out.note(&format!("All of it: owctl run show {}", escape::line(&run.run.id)));
+    if run.run.state == "succeeded" { Ok(()) } else { Err(Failure::told(Exit::Failed)) }
 }
 
 /// How much of a run was shown.
@@ -94,7 +94,7 @@ impl Told {
             }
             self.facts = Some(*seq);
             let at = paint.in_colour(Colour::Dim, &clock.local(at));
-            text.push_str(&format!("{at}  {}  {}\n", escape::line(fact), escape::line(words)));
+            put!(text, "{at}  {}  {}\n", escape::line(fact), escape::line(words));
         }
         if run.run.state != self.state {
             self.state.clone_from(&run.run.state);
@@ -102,7 +102,7 @@ impl Told {
             text.push('\n');
             for item in &run.run.items {
                 let item = escape::line(item);
-                text.push_str(&format!("  waits for you: owctl inbox show {item}, owctl inbox approve {item}\n"));
+                put!(text, "  waits for you: owctl inbox show {item}, owctl inbox approve {item}\n");
             }
         }
         text

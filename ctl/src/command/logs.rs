@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
-use crate::output::{Out, write};
+use crate::output::{Out, json_line, write};
 use crate::place::{self, Installed};
 use crate::program;
 
@@ -89,13 +89,15 @@ impl Logs {
         for line in tail.last(self.lines)? {
             show(&line, out);
         }
-        while self.follow {
+        if !self.follow {
+            return Ok(());
+        }
+        loop {
             tail.wait()?;
             for line in tail.news()? {
                 show(&line, out);
             }
         }
-        Ok(())
     }
 }
 
@@ -105,8 +107,8 @@ fn show(line: &str, out: Out) {
         return;
     }
     match serde_json::from_str::<Value>(line) {
-        Ok(value @ Value::Object(_)) => out.json_line(&value),
-        _ => out.json_line(&json!({ "line": line })),
+        Ok(value @ Value::Object(_)) => json_line(&value),
+        _ => json_line(&json!({ "line": line })),
     }
 }
 

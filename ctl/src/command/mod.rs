@@ -85,10 +85,16 @@ impl Command {
             Self::Config(command) => command.run(context),
             Self::Doctor(command) => command.run(context),
             Self::Service(command) => command.run(context),
-            Self::Completions(command) => command.run(context),
+            Self::Completions(command) => {
+                command.run(context);
+                Ok(())
+            }
             Self::Man(command) => command.run(context),
             Self::Openapi(command) => command.run(context),
-            Self::ExitCodes(command) => command.run(context),
+            Self::ExitCodes(command) => {
+                command.run(context);
+                Ok(())
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The `OpenAPI` document of the control API, as the running owd has it
+/// The OpenAPI document of the control API, as the running owd has it
 #[derive(Debug, clap::Args)]
 pub(crate) struct OpenApi {}
 

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use ow_protocol::StatusView;
 
@@ -72,9 +71,9 @@ pub(crate) fn warnings(status: &StatusView, paint: Paint) -> String {
     let mut text = String::new();
     for warning in &status.warnings {
         let head = format!("warning: {}: {}", escape::line(&warning.about), escape::block(&warning.message));
-        write!(text, "\n{}\n", paint.in_colour(Colour::Yellow, &head)).expect("writing to a String does not fail");
+        put!(text, "\n{}\n", paint.in_colour(Colour::Yellow, &head));
         if let Some(hint) = &warning.hint {
-            writeln!(text, "  {}", escape::block(hint)).expect("writing to a String does not fail");
+            put!(text, "  {}\n", escape::block(hint));
         }
     }
     text
@@ -137,7 +136,22 @@ mod tests {
     #[test]
     fn what_waits_for_the_person_comes_first() {
         let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
-        expect![[""]].assert_eq(&in_words(&status(), &clock, Paint::Plain));
+        expect![[r"
+            owd 0.1.0 is running (pid 4711)
+
+            inbox   3 items wait for you: owctl inbox list
+            next    2026-03-08 14:00:00 (in 2 h)
+            tasks   12, 1 of them paused
+            runs    2 running, 0 queued, 3 parked; 8 workers
+            events  0 waiting
+            since   2026-03-08 09:00:00 (3 h ago)
+            zone    Europe/Paris
+            config  /home/ada/.config/owd
+            data    /home/ada/.local/state/owd (1.2 MiB)
+            socket  /run/user/1000/owd/owd.sock
+            log     journald
+        "]]
+        .assert_eq(&in_words(&status(), &clock, Paint::Plain));
     }
 
     #[test]
@@ -153,7 +167,12 @@ mod tests {
         let text = in_words(&status, &clock, Paint::Plain);
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();
-        expect![[""]].assert_eq(&ends.join("\n"));
+        expect![[r"
+            owd 0.1.0 is running (pid 4711)
+            everything is paused by ada: `owctl resume --all` lets work start again
+            warning: re\u{202e}ports.toml: reports.toml:3:1: unknown key `crn`\u{1b}[2J
+              write `cron`"]]
+        .assert_eq(&ends.join("\n"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn in_words(why: &WhyView, clock: &Clock, out: Out) -> String {
         text.push_str(&table.show());
     }
     if let Some(next) = &why.next_due {
-        text.push_str(&format!("\nnext: {}\n", clock.when(next)));
+        put!(text, "\nnext: {}\n", clock.when(next));
     }
     text
 }
@@ -113,6 +113,15 @@ mod tests {
         };
         let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
         let out = Out { form: Form::Words, paint: Paint::Plain, width: None };
-        expect![[""]].assert_eq(&in_words(&why, &clock, out));
+        expect![[r"
+            It ran at 06:00 as planned.
+
+            SLOT                                                  BECAME  WHY                  RUN
+            2026-03-05 06:00:00 .. 2026-03-07 06:00:00 (3 slots)  missed  owd was not running  -
+            2026-03-08 06:00:00                                   fired   -                    4k7q succeeded
+
+            next: 2026-03-09 06:00:00 (in 18 h)
+        "]]
+        .assert_eq(&in_words(&why, &clock, out));
     }
 }

@@ -42,6 +42,11 @@ impl Reply {
         Self { status: 200, headers: vec![], body: value.to_string().into_bytes(), stream: false, close: false }
     }
 
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     pub(crate) fn nothing() -> Self {
         Self { status: 204, headers: vec![], body: vec![], stream: false, close: false }
     }
@@ -50,7 +55,7 @@ impl Reply {
         let body = serde_json::json!({
             "error": { "code": code, "message": message, "hint": hint, "request_id": "r-1" }
         });
-        Self { status, ..Self::json(&body) }
+        Self::json(&body).with_status(status)
     }
 
     pub(crate) fn stream(text: &str) -> Self {

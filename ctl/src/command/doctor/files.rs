@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_faulty_configuration_is_named_with_its_line() {
         finds(config, State::Fail, "owd.toml:1", |machine| {
-            fs::write(&machine.paths.config_file, "colour = 1\n").unwrap()
+            fs::write(&machine.paths.config_file, "colour = 1\n").unwrap();
         });
     }
 
@@ -241,7 +241,7 @@ mod tests {
     fn a_full_disk_fails_and_a_nearly_full_one_warns() {
         finds(disk, State::Fail, "1.0 MiB", |machine| machine.space = |_| Ok(Space { free: 1 << 20, total: 1 << 40 }));
         finds(disk, State::Warn, "512.0 MiB", |machine| {
-            machine.space = |_| Ok(Space { free: 512 << 20, total: 1 << 40 })
+            machine.space = |_| Ok(Space { free: 512 << 20, total: 1 << 40 });
         });
         // A small file system that is hardly used is no cause to worry.
         let small = broken(|machine| machine.space = |_| Ok(Space { free: 512 << 20, total: 600 << 20 }));

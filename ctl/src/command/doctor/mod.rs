@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
-use crate::output::{Out, Paint, write};
+use crate::output::Paint;
 
 mod daemon;
 mod files;
@@ -76,30 +76,10 @@ impl Doctor {
         let machine = Machine::this(context)?;
         let answer = context.with_daemon(async |owd| Ok(daemon::ask(owd).await))?;
         let checks = all(&machine, &answer);
-        let failing: Vec<&str> =
-            checks.iter().filter(|check| check.state == State::Fail).map(|check| check.name).collect();
-        let message = format!("not in order: {}", failing.join(", "));
-        let report = Report { ok: failing.is_empty(), checks };
-        if context.out.is_json() {
-            context.out.json(&report);
-        } else {
-            write(&in_words(&report, context.out.paint));
-        }
-        // The report is the answer, with `--json` too; only the exit code is left to give.
-        if report.ok {
-            Ok(())
-        } else {
-            Err(Failure::new(Exit::Failed, "doctor", message)).or_else(|failure| end(&failure, context.out))
-        }
+        let ok = checks.iter().all(|check| check.state != State::Fail);
+        context.out.give(&Report { ok, checks }, |report| in_words(report, context.out.paint));
+        if ok { Ok(()) } else { Err(Failure::told(Exit::Failed)) }
     }
-}
-
-/// Ends with the failure's exit code, and with its text only where that is not JSON already.
-fn end(failure: &Failure, out: Out) -> Result<(), Failure> {
-    if out.is_json() {
-        std::process::exit(failure.exit as i32);
-    }
-    Err(failure.clone().hint("each failed check above says what to do"))
 }
 
 /// Every check, in the order in which one would mend things.
@@ -131,9 +111,9 @@ fn in_words(report: &Report, paint: Paint) -> String {
     for Check { name, state, message, remedy } in &report.checks {
         let state = paint.state(state.word());
         let pad = if state.contains("ok") { "  " } else { "" };
-        text.push_str(&format!("{state}{pad}  {name:width$}  {}\n", escape::line(message)));
+        put!(text, "{state}{pad}  {name:width$}  {}\n", escape::line(message));
         if let Some(remedy) = remedy {
-            text.push_str(&format!("{:width$}        next: {}\n", "", escape::line(remedy)));
+            put!(text, "{:width$}        next: {}\n", "", escape::line(remedy));
         }
     }
     text

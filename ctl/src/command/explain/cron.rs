@@ -36,7 +36,7 @@ impl Cron {
             Failure::new(
                 Exit::Usage,
                 "invalid_cron",
-                format!("cron expression `{}`: {}", self.expression, chain(&error)),
+                format!("cron expression `{}`: {}", shortened(&self.expression), chain(&error)),
             )
         })?;
         let name = match &self.tz {
@@ -59,11 +59,20 @@ impl Cron {
         context.out.give(&json!({ "next": texts }), |_| {
             let mut words = format!("`{}` in {name} fires next at\n", crate::escape::line(&self.expression));
             for (at, text) in next.iter().zip(&texts) {
-                words.push_str(&format!("  {text}  ({})\n", relative(at.duration_since(context.clock().now()))));
+                put!(words, "  {text}  ({})\n", relative(at.duration_since(context.clock().now())));
             }
             words
         });
         Ok(())
+    }
+}
+
+/// A pasted book need not be repeated.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

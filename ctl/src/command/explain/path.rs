@@ -27,7 +27,7 @@ pub(crate) struct Path {
     op: Op,
     /// The path, from the root on if it is not absolute
     #[arg(value_name = "PATH", allow_hyphen_values = true)]
-    path: PathBuf,
+    asked: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -46,7 +46,7 @@ impl Path {
         };
         let root =
             std::path::absolute(&self.root).map_err(|why| Failure::io("cannot tell the current folder", &why))?;
-        let explained = explain(&root, op, &self.path, &home(), &own_places(context), &SystemLinks);
+        let explained = explain(&root, op, &self.asked, &home(), &own_places(context), &SystemLinks);
         context.out.give(&explained, |explained| in_words(explained, context.out.paint));
         Ok(())
     }

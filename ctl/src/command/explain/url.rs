@@ -18,7 +18,7 @@ use crate::output::Colour;
 Without --dns names are resolved by this machine; with it, only as given. Nothing is fetched.")]
 pub(crate) struct Url {
     #[arg(value_name = "URL", allow_hyphen_values = true)]
-    url: String,
+    text: String,
     /// What a name resolves to
     #[arg(long, value_name = "NAME=IP[,IP]", value_parser = answer)]
     dns: Vec<Answer>,
@@ -61,7 +61,7 @@ impl Url {
             if self.dns.is_empty() { by_system(name) } else { known.get(name).cloned() }
         };
         let guard = Guard { allow: &self.http_allow, ..Guard::default() };
-        let explained = explain(&self.url, &guard, &mut resolve, &redirects);
+        let explained = explain(&self.text, &guard, &mut resolve, &redirects);
         context.out.give(&explained, |ExplainedUrl { blocked, why }| {
             let (colour, word) = if *blocked { (Colour::Red, "blocked") } else { (Colour::Green, "not blocked") };
             format!("{}: {}\n", context.out.paint.in_colour(colour, word), escape::line(why))

@@ -31,15 +31,16 @@ impl List {
         query.run = self.run.as_ref().map(|run| run.as_str().into());
         query.state = self.all.then(|| "all".into());
         let page = context.with_daemon(async |owd| Ok(owd.items(&query).await?))?;
-        context.out.give(&page, |page| in_words(page, context.clock(), context.out));
+        context.out.give(&page, |page| match (page.rows.is_empty(), self.all) {
+            (true, true) => "No items.".into(),
+            (true, false) => "Nothing waits for you.".into(),
+            (false, _) => in_words(page, context.clock(), context.out),
+        });
         Ok(())
     }
 }
 
 fn in_words(page: &Page<ItemView>, clock: &Clock, out: Out) -> String {
-    if page.rows.is_empty() {
-        return "Nothing waits for you.".into();
-    }
     let mut table = Table::new(out, &["ITEM", "KIND", "STATE", "TASK", "ASKED", "TITLE"]);
     for item in &page.rows {
         table.row([

@@ -39,13 +39,13 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
         text.push_str(&self::approval(approval, paint));
     }
     if let Some(question) = &item.question {
-        text.push_str(&format!("\n{}\n", escape::block(&question.text)));
+        put!(text, "\n{}\n", escape::block(&question.text));
         for (index, option) in question.options.iter().enumerate() {
-            text.push_str(&format!("  {}. {}\n", index + 1, escape::line(option)));
+            put!(text, "  {}. {}\n", index + 1, escape::line(option));
         }
     }
     if let Some(notice) = &item.text {
-        text.push_str(&format!("\n{}\n", escape::block(notice)));
+        put!(text, "\n{}\n", escape::block(notice));
     }
     text.push('\n');
     match &item.resolution {
@@ -58,9 +58,9 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
 fn approval(approval: &ApprovalView, paint: Paint) -> String {
     let mut text = arguments(&approval.arguments, "  ");
     if let Some(folder) = &approval.working_directory {
-        text.push_str(&format!("  in {}\n", escape::line(folder)));
+        put!(text, "  in {}\n", escape::line(folder));
     }
-    text.push_str(&format!("\nIt asks because: {}\n", escape::line(&approval.reason)));
+    put!(text, "\nIt asks because: {}\n", escape::line(&approval.reason));
     if let Some(diff) = &approval.diff {
         text.push('\n');
         for line in diff.lines() {
@@ -76,14 +76,14 @@ fn approval(approval: &ApprovalView, paint: Paint) -> String {
     if !approval.bound_files.is_empty() {
         text.push_str("\nYour answer holds for these files as they are now:\n");
         for file in &approval.bound_files {
-            text.push_str(&format!("  {}\n", escape::line(&file.path)));
+            put!(text, "  {}\n", escape::line(&file.path));
         }
     }
     if let Some(unbound) = &approval.unbound {
-        text.push_str(&format!("Not bound: {}\n", escape::line(unbound)));
+        put!(text, "Not bound: {}\n", escape::line(unbound));
     }
     if let Some(offer) = &approval.rule_offer {
-        text.push_str(&format!("\nWith --for-task it would also be allowed from now on: {}\n", target_in_words(offer)));
+        put!(text, "\nWith --for-task it would also be allowed from now on: {}\n", target_in_words(offer));
     }
     text
 }
@@ -123,7 +123,7 @@ pub(crate) fn answered(item: &ItemView, clock: &Clock, paint: Paint) -> String {
         text.push_str(&resolution(answer, clock));
     }
     if let Some(run) = &item.run {
-        text.push_str(&format!("Watch the run: owctl run watch {}\n", escape::line(run)));
+        put!(text, "Watch the run: owctl run watch {}\n", escape::line(run));
     }
     text
 }

@@ -5,7 +5,7 @@ use super::view;
 use crate::command::follow;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::output::write;
+use crate::output::{json_line, write};
 
 /// Watch the Inbox: what waits now, then each new item and each answer
 #[derive(Debug, clap::Args)]
@@ -17,12 +17,13 @@ impl Watch {
         let Self {} = self;
         context.with_daemon(async |owd| {
             // The stream stands before the list is read, so an item that comes between is not missed.
-            let mut stream = owd.stream(None, None).await?;
-            for item in pending(owd).await? {
-                show(&item, context);
-            }
+            let mut stream = owd.stream(None, Some("item")).await?;
+            show_pending(owd, context).await?;
             loop {
                 let event = follow::next(&mut stream, context).await?;
+                if follow::is_gap(&event) {
+                    show_pending(owd, context).await?;
+                }
                 let Some(id) = event.target.strip_prefix("item:") else { continue };
                 match owd.item(id).await.map_err(Failure::from) {
                     Ok(item) => show(&item, context),
@@ -36,7 +37,7 @@ impl Watch {
 }
 
 /// Oldest first, as they would have come.
-async fn pending(owd: &mut Client) -> Result<Vec<ItemView>, Failure> {
+async fn show_pending(owd: &mut Client, context: &Context) -> Result<(), Failure> {
     let mut query = PageQuery { limit: Some(500), ..PageQuery::default() };
     let mut items = vec![];
     loop {
@@ -47,13 +48,13 @@ async fn pending(owd: &mut Client) -> Result<Vec<ItemView>, Failure> {
             None => break,
         }
     }
-    items.reverse();
-    Ok(items)
+    items.iter().rev().for_each(|item| show(item, context));
+    Ok(())
 }
 
 fn show(item: &ItemView, context: &Context) {
     if context.out.is_json() {
-        context.out.json_line(item);
+        json_line(item);
     } else {
         write(&view::one_line(item, context.clock(), context.out.paint));
     }

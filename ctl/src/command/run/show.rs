@@ -40,7 +40,7 @@ impl Show {
                 text.push('\n');
                 for FactView { seq, at, fact, text: words } in &run.facts {
                     let at = context.out.paint.in_colour(Colour::Dim, &context.clock().local(at));
-                    text.push_str(&format!("{seq:>4}  {at}  {}  {}\n", escape::line(fact), escape::line(words)));
+                    put!(text, "{seq:>4}  {at}  {}  {}\n", escape::line(fact), escape::line(words));
                 }
             }
             text

@@ -14,15 +14,14 @@ use crate::time::{Clock, span};
 const OUTPUT_LINES: usize = 20;
 
 pub(crate) fn one_line(run: &RunView, clock: &Clock, paint: Paint) -> String {
-    let mut text =
-        format!("run {} of {} is {}", escape::line(&run.id), escape::line(&run.task), paint.state(&run.state));
+    let mut text = format!("run {} of {}: {}", escape::line(&run.id), escape::line(&run.task), paint.state(&run.state));
     match (&run.ended_at, &run.started_at) {
-        (Some(_), _) => text.push_str(&format!(" after {}", span(run.ran_for_ms))),
-        (None, Some(at)) => text.push_str(&format!(", started {}", clock.when(at))),
+        (Some(_), _) => put!(text, " after {}", span(run.ran_for_ms)),
+        (None, Some(at)) => put!(text, ", started {}", clock.when(at)),
         (None, None) => {}
     }
     if let Some(message) = &run.message {
-        text.push_str(&format!(": {}", escape::line(message)));
+        put!(text, ": {}", escape::line(message));
     }
     text
 }
@@ -31,7 +30,7 @@ pub(crate) fn whole(detail: &RunDetail, clock: &Clock, paint: Paint) -> String {
     let run = &detail.run;
     let mut state = paint.state(&run.state);
     if let Some(message) = &run.message {
-        state.push_str(&format!(": {}", escape::line(message)));
+        put!(state, ": {}", escape::line(message));
     }
     let mut cause = format!("{}: {}", escape::line(&run.cause.kind), escape::line(&run.cause.text));
     if run.cause.text.is_empty() {
@@ -54,16 +53,16 @@ pub(crate) fn whole(detail: &RunDetail, clock: &Clock, paint: Paint) -> String {
     }
     let mut text = pairs(paint, &rows);
     for item in &run.items {
-        text.push_str(&format!("\nWaits for you: owctl inbox show {}\n", escape::line(item)));
+        put!(text, "\nWaits for you: owctl inbox show {}\n", escape::line(item));
     }
     for one in &detail.calls {
         text.push('\n');
         text.push_str(&call(one, paint));
     }
     if !detail.artifacts.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.in_colour(Colour::Bold, "It made")));
+        put!(text, "\n{}\n", paint.in_colour(Colour::Bold, "It made"));
         for artifact in &detail.artifacts {
-            text.push_str(&format!("  {}\n", self::artifact(artifact)));
+            put!(text, "  {}\n", self::artifact(artifact));
         }
     }
     text
@@ -73,25 +72,25 @@ fn call(call: &CallView, paint: Paint) -> String {
     let head = format!("step {}: {}", step_number(call.step), escape::line(&call.tool));
     let mut text = format!("{}  {}", paint.in_colour(Colour::Bold, &head), paint.state(&call.state));
     if let Some(took) = call.took_ms {
-        text.push_str(&format!(", {}", span(took)));
+        put!(text, ", {}", span(took));
     }
     text.push('\n');
     text.push_str(&arguments(&call.arguments, "  "));
     if let Some(rule) = &call.rule {
-        text.push_str(&format!("  by {}\n", escape::line(rule)));
+        put!(text, "  by {}\n", escape::line(rule));
     }
     if let Some(item) = &call.item {
-        text.push_str(&format!("  item {}\n", escape::line(item)));
+        put!(text, "  item {}\n", escape::line(item));
     }
     if let Some(error) = &call.error {
-        text.push_str(&format!("  {} {}\n", paint.in_colour(Colour::Red, "error:"), escape::line(error)));
+        put!(text, "  {} {}\n", paint.in_colour(Colour::Red, "error:"), escape::line(error));
     }
     if let Some(output) = &call.output {
         text.push_str(&self::output(output));
     }
     if !call.kept.is_empty() {
         let names: Vec<_> = call.kept.iter().map(|(name, _)| escape::line(name)).collect();
-        text.push_str(&format!("  cut: {}; all of it with --full\n", names.join(", ")));
+        put!(text, "  cut: {}; all of it with --full\n", names.join(", "));
     }
     text
 }
@@ -104,13 +103,13 @@ pub(crate) fn arguments(arguments: &Value, indent: &str) -> String {
         let name = escape::line(name);
         match value {
             Value::String(value) if value.contains('\n') => {
-                text.push_str(&format!("{indent}{name}:\n"));
+                put!(text, "{indent}{name}:\n");
                 for line in value.lines() {
-                    text.push_str(&format!("{indent}  {}\n", escape::line(line)));
+                    put!(text, "{indent}  {}\n", escape::line(line));
                 }
             }
-            Value::String(value) => text.push_str(&format!("{indent}{name}: {}\n", escape::line(value))),
-            value => text.push_str(&format!("{indent}{name}: {}\n", escape::line(&value.to_string()))),
+            Value::String(value) => put!(text, "{indent}{name}: {}\n", escape::line(value)),
+            value => put!(text, "{indent}{name}: {}\n", escape::line(&value.to_string())),
         }
     }
     text
@@ -125,7 +124,7 @@ fn output(output: &Value) -> String {
         text.push('\n');
     }
     if lines.len() > OUTPUT_LINES {
-        text.push_str(&format!("  | … {} more lines; all of it with --full\n", lines.len() - OUTPUT_LINES));
+        put!(text, "  | … {} more lines; all of it with --full\n", lines.len() - OUTPUT_LINES);
     }
     text
 }

@@ -1,7 +1,7 @@
 use crate::command::follow;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::write;
+use crate::output::{json_line, write};
 use crate::reference::Reference;
 
 /// Watch a run until it has ended, or all runs
@@ -15,18 +15,15 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
         context.with_daemon(async |owd| {
-            let mut stream = owd.stream(None, None).await?;
+            let mut stream = owd.stream(None, Some("run")).await?;
             if let Some(run) = &self.run {
                 let id = owd.run(run.as_str()).await?.run.id;
                 return follow::to_the_end(owd, stream, &id, context).await;
             }
             loop {
                 let event = follow::next(&mut stream, context).await?;
-                if !event.target.starts_with("run:") {
-                    continue;
-                }
                 if context.out.is_json() {
-                    context.out.json_line(&event);
+                    json_line(&event);
                 } else {
                     write(&follow::event_in_words(&event, context.clock(), context.out.paint));
                 }

@@ -66,10 +66,10 @@ impl Plan {
         for step in &self.steps {
             match step {
                 Step::Write { path, text: content } => {
-                    text.push_str(&format!("# would write {}\n{content}\n", path.display()));
+                    put!(text, "# would write {}\n{content}\n", path.display());
                 }
-                Step::Remove { path } => text.push_str(&format!("# would remove {}\n", path.display())),
-                Step::Run { argv, .. } => text.push_str(&format!("# would run: {}\n", argv.join(" "))),
+                Step::Remove { path } => put!(text, "# would remove {}\n", path.display()),
+                Step::Run { argv, .. } => put!(text, "# would run: {}\n", argv.join(" ")),
             }
         }
         escape::block(&text).into_owned()
@@ -108,7 +108,7 @@ impl Done {
     pub(super) fn in_words(&self, plan: &Plan) -> String {
         let mut text = format!("{}\n", plan.afterwards);
         for note in &self.notes {
-            text.push_str(&format!("{note}\n"));
+            put!(text, "{note}\n");
         }
         text
     }
@@ -156,23 +156,23 @@ fn remove(path: &Path) -> Result<(), Failure> {
 
 fn run(argv: &[String]) -> Result<(), Failure> {
     let line = argv.join(" ");
-    let [program, args @ ..] = argv else { unreachable!("every command names its program") };
-    let done = Command::new(program).args(args).output();
-    let done = done.map_err(|why| match why.kind() {
+    let [program, arguments @ ..] = argv else { unreachable!("every command names its program") };
+    let ended = Command::new(program).args(arguments).output();
+    let ended = ended.map_err(|why| match why.kind() {
         ErrorKind::NotFound => Failure::failed("no_service_manager", format!("there is no `{program}` here"))
             .hint("start owd without a service manager: `owd start --detach`"),
         _ => Failure::io(format!("cannot run `{line}`"), &why),
     })?;
-    if done.status.success() {
+    if ended.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
+    let said = String::from_utf8_lossy(&ended.stderr);
     Err(Failure::failed("service_manager", format!("`{line}` failed: {}", said.trim()))
         .hint("without a service manager that works: `owd start --detach`"))
 }
 
 /// Whether a command ends well, for questions such as `systemctl is-active`.
 pub(super) fn succeeds(argv: &[&str]) -> bool {
-    let [program, args @ ..] = argv else { return false };
-    Command::new(program).args(args).output().is_ok_and(|done| done.status.success())
+    let [program, words @ ..] = argv else { return false };
+    Command::new(program).args(words).output().is_ok_and(|done| done.status.success())
 }

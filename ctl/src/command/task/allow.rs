@@ -117,22 +117,22 @@ fn in_words(preview: &AllowPreview, paint: Paint) -> String {
     let mut text = format!("{}, revision {}\n", escape::line(&preview.task), preview.revision);
     for step in &preview.steps {
         let head = format!("step {}: {}", step_number(step.step), escape::line(&step.tool));
-        text.push_str(&format!("\n{}\n", paint.in_colour(Colour::Bold, &head)));
+        put!(text, "\n{}\n", paint.in_colour(Colour::Bold, &head));
         for line in step.text.lines() {
-            text.push_str(&format!("  {}\n", escape::block(line)));
+            put!(text, "  {}\n", escape::block(line));
         }
         if let Some(program) = &step.program {
-            text.push_str(&format!("  program: {}\n", escape::line(program)));
+            put!(text, "  program: {}\n", escape::line(program));
         }
         if !step.holes.is_empty() {
             let holes: Vec<_> = step.holes.iter().map(|hole| escape::line(hole)).collect();
-            text.push_str(&format!("  takes any value of: {}\n", holes.join(", ")));
+            put!(text, "  takes any value of: {}\n", holes.join(", "));
         }
         if step.allowed {
             text.push_str("  is allowed already\n");
         }
         if let Some(why) = &step.refused {
-            text.push_str(&format!("  cannot be allowed: {}\n", escape::line(why)));
+            put!(text, "  cannot be allowed: {}\n", escape::line(why));
         }
     }
     text
@@ -144,9 +144,9 @@ fn stored_in_words(rules: &Page<RuleView>, context: &Context) -> String {
     }
     let mut text = String::new();
     for rule in &rules.rows {
-        text.push_str(&format!("allowed: {} (rule {})", escape::line(&rule.text), escape::line(&rule.id)));
+        put!(text, "allowed: {} (rule {})", escape::line(&rule.text), escape::line(&rule.id));
         if let Some(at) = &rule.expires_at {
-            text.push_str(&format!(", until {}", context.clock().when(at)));
+            put!(text, ", until {}", context.clock().when(at));
         }
         text.push('\n');
     }

@@ -62,7 +62,7 @@ async fn edit_stored(owd: &mut Client, task: &TaskView, out: Out) -> Result<Opti
             continue;
         }
         let kept = draft.keep();
-        return Err(Failure { hint: Some(format!("your text is kept in {}", kept.display())), ..failure });
+        return Err(failure.hint(format!("your text is kept in {}", kept.display())));
     }
 }
 

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ow_client::Client;
 use ow_protocol::{SaveTask, SavedTask};
@@ -52,7 +52,7 @@ impl Import {
                             file: file.display().to_string(),
                             message: failure.message,
                             details: failure.details,
-                        })
+                        });
                     }
                     // Whatever else fails would fail for every other file, too.
                     Err(failure) => return Err(failure),
@@ -87,7 +87,8 @@ impl Import {
             }
             let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
             let entries = entries.map_err(|why| Failure::io(format!("cannot read {}", path.display()), &why))?;
-            let mut found: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(is_task_file).collect();
+            let mut found: Vec<PathBuf> =
+                entries.into_iter().map(|entry| entry.path()).filter(|path| is_task_file(path)).collect();
             found.sort();
             files.append(&mut found);
         }
@@ -97,7 +98,7 @@ impl Import {
         Ok(files)
     }
 
-    async fn one(&self, owd: &mut Client, file: &std::path::Path) -> Result<SavedTask, Failure> {
+    async fn one(&self, owd: &mut Client, file: &Path) -> Result<SavedTask, Failure> {
         let definition = Definition::read(file)?;
         let name = definition.named(None)?;
         let request = SaveTask { definition: definition.text, must_be_new: !self.replace, expect_revision: None };
@@ -105,7 +106,7 @@ impl Import {
     }
 }
 
-fn is_task_file(path: &PathBuf) -> bool {
+fn is_task_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     !is_hidden && path.extension().is_some_and(|extension| extension == "toml")
 }

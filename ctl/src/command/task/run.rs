@@ -45,7 +45,7 @@ impl Run {
             }
             if self.wait {
                 // The stream stands before the run begins, so nothing of it is missed.
-                let stream = owd.stream(None, None).await?;
+                let stream = owd.stream(None, Some("run")).await?;
                 let run = owd.run_task(&self.name, &request).await?;
                 return follow::to_the_end(owd, stream, &run.id, context).await;
             }
@@ -60,26 +60,28 @@ impl Run {
 fn in_words(plan: &PlanView, paint: Paint) -> String {
     let mut text = format!("{}, revision {}: what a run would do now\n", escape::line(&plan.task), plan.revision);
     for step in &plan.steps {
-        text.push_str(&format!(
+        put!(
+            text,
             "\n{} {}  {}\n",
             paint.in_colour(Colour::Bold, &format!("step {}", follow::step_number(step.step))),
             escape::line(&step.tool),
             paint.state(&step.verdict)
-        ));
+        );
         text.push_str(&view::arguments(&step.arguments, "  "));
-        text.push_str(&format!("  {} ({})\n", escape::line(&step.why), escape::line(&step.rule)));
+        put!(text, "  {} ({})\n", escape::line(&step.why), escape::line(&step.rule));
         if !step.holes.is_empty() {
             let holes: Vec<_> = step.holes.iter().map(|hole| escape::line(hole)).collect();
-            text.push_str(&format!("  only a run knows: {}\n", holes.join(", ")));
+            put!(text, "  only a run knows: {}\n", holes.join(", "));
         }
     }
     let asking = plan.steps.iter().filter(|step| step.verdict == "ask").count();
     if asking > 0 {
-        text.push_str(&format!(
+        put!(
+            text,
             "\n{asking} of {} steps would ask. To let them run without asking: owctl task allow {}\n",
             plan.steps.len(),
             escape::line(&plan.task)
-        ));
+        );
     }
     text
 }

@@ -53,7 +53,7 @@ fn in_words(task: &TaskView, clock: &Clock, paint: Paint) -> String {
         let mut last =
             format!("{} {}, {}", escape::line(&run.id), paint.state(&run.state), clock.when(&run.created_at));
         if let Some(message) = &run.message {
-            last.push_str(&format!(": {}", escape::line(message)));
+            put!(last, ": {}", escape::line(message));
         }
         rows.push(("last run", last.into()));
     }

@@ -1,0 +1,174 @@
+//! `owctl explain` answers every case as the program that outside suites run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::program::{Owctl, Ran};
+
+fn cases(file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases").join(file);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().map_or(vec![], |list| list.iter().map(|text| text.as_str().unwrap()).collect())
+}
+
+fn text<'v>(case: &'v Value, key: &str) -> &'v str {
+    case[key].as_str().unwrap_or_else(|| panic!("{key} in {case}"))
+}
+
+#[track_caller]
+fn assert_usage_error(ran: &Ran, case: &Value) {
+    assert_eq!(ran.code, 2, "{case}: {ran:?}");
+    let error = &ran.json()["error"];
+    assert!(error["code"].is_string() && error["message"].is_string(), "{case}: {ran:?}");
+}
+
+#[test]
+fn cron_gives_the_next_instants_whatever_the_zone_of_the_process() {
+    let count = cases("cron-next.json")["cases"].as_array().unwrap().len();
+    assert!(count > 30);
+    for process_zone in ["UTC", "Asia/Tokyo"] {
+        for case in cases("cron-next.json")["cases"].as_array().unwrap() {
+            let args = ["explain", "cron", "--json", text(case, "expr"), "--tz", text(case, "tz"), "--from"];
+            let want = texts(&case["expect"]);
+            let number = want.len().to_string();
+            let ran = Owctl::new().with("TZ", process_zone).run(args.into_iter().chain([
+                text(case, "from"),
+                "--count",
+                &number,
+            ]));
+            assert_eq!(ran.code, 0, "{case}: {ran:?}");
+            let answer = ran.json();
+            let next = texts(&answer["next"]);
+            let also: Vec<Vec<&str>> =
+                case["also_accept"].as_array().map_or(vec![], |lists| lists.iter().map(texts).collect());
+            assert!(next == want || also.contains(&next), "{case}: {next:?}");
+        }
+    }
+}
+
+#[test]
+fn cron_refuses_what_is_wrong_or_never_fires() {
+    for case in cases("cron-invalid.json")["expressions"].as_array().unwrap() {
+        let ran = Owctl::new().run(["explain", "cron", "--json", text(case, "expr"), "--tz", "UTC"]);
+        match text(case, "expect") {
+            "error_or_never" if ran.code == 0 => assert_eq!(ran.json()["next"], Value::Array(vec![]), "{case}"),
+            "error" | "error_or_never" => assert_usage_error(&ran, case),
+            other => panic!("{other} in {case}"),
+        }
+    }
+    for case in cases("cron-invalid.json")["zones"].as_array().unwrap() {
+        let ran = Owctl::new().run(["explain", "cron", "--json", text(case, "expr"), "--tz", text(case, "tz")]);
+        match text(case, "expect") {
+            "error" => assert_usage_error(&ran, case),
+            "ok" => assert_eq!(ran.code, 0, "{case}: {ran:?}"),
+            other => panic!("{other} in {case}"),
+        }
+    }
+}
+
+#[test]
+fn a_command_is_allowed_only_as_the_cases_say() {
+    for case in cases("command-allowlist.json")["cases"].as_array().unwrap() {
+        let mut args = vec!["explain", "command", "--json"];
+        for entry in texts(&case["allow"]) {
+            args.extend(["--allow", entry]);
+        }
+        args.extend(["--", text(case, "command")]);
+        let ran = Owctl::new().run(args);
+        assert_eq!(ran.code, 0, "{case}: {ran:?}");
+        let answer = ran.json();
+        assert!(answer["rule"].is_string() && answer["why"].is_string(), "{answer}");
+        let verdict = text(&answer, "verdict");
+        assert!(["allow", "ask", "deny"].contains(&verdict), "{answer}");
+        if let Some(allowed) = case["expect"].as_bool() {
+            assert_eq!(verdict == "allow", allowed, "{case}: {answer}");
+        }
+    }
+}
+
+struct Folders {
+    _all: tempfile::TempDir,
+    root: PathBuf,
+    out: PathBuf,
+}
+
+fn folders() -> Folders {
+    let all = tempfile::tempdir().unwrap();
+    let (root, out) = (all.path().join("root"), all.path().join("out"));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("victim.txt"), "keep").unwrap();
+    fs::write(out.join("secret.txt"), "secret").unwrap();
+    Folders { _all: all, root, out }
+}
+
+#[test]
+fn a_path_is_allowed_only_as_the_cases_say() {
+    for case in cases("path-scope.json")["cases"].as_array().unwrap() {
+        if case.get("only_on").is_some() {
+            continue;
+        }
+        let folders = folders();
+        let (root, out) = (folders.root.to_str().unwrap(), folders.out.to_str().unwrap());
+        for line in texts(&case["setup"]) {
+            let done = Command::new("sh").arg("-c").arg(line).env("OUT", out).current_dir(root).status().unwrap();
+            assert!(done.success(), "{case}");
+        }
+        let op = text(case, "op");
+        let mut path = text(case, "path").replace("$ROOT", root).replace("$OUT", out);
+        if op == "search" {
+            // What a search meets on its way is judged one by one; the case's link is what it must not read.
+            path = "inner.txt".into();
+        }
+        let ran = Owctl::new().run(["explain", "path", "--json", "--root", root, "--op", op, &path]);
+        assert_eq!(ran.code, 0, "{case}: {ran:?}");
+        let verdict = ran.json();
+        assert_eq!(text(&verdict, "verdict") == "allow", case["allow"].as_bool().unwrap(), "{case}: {verdict}");
+    }
+}
+
+#[test]
+fn a_url_is_blocked_only_as_the_cases_say() {
+    for case in cases("ssrf-urls.json")["cases"].as_array().unwrap() {
+        let mut args = vec!["explain".into(), "url".into(), "--json".into(), text(case, "url").to_owned()];
+        for (name, addresses) in case["dns"].as_object().into_iter().flatten() {
+            args.extend(["--dns".into(), format!("{name}={}", texts(addresses).join(","))]);
+        }
+        for (name, looks) in case["dns_sequence"].as_object().into_iter().flatten() {
+            args.extend(["--dns".into(), format!("{name}={}", texts(&looks[0]).join(","))]);
+        }
+        for hop in case["redirects"].as_array().into_iter().flatten() {
+            args.push("--redirect".into());
+            args.extend(texts(hop).into_iter().map(str::to_owned));
+        }
+        let ran = Owctl::new().run(&args);
+        assert_eq!(ran.code, 0, "{case}: {ran:?}");
+        let answer = ran.json();
+        assert!(answer["why"].is_string(), "{answer}");
+        if let Some(blocked) = case["blocked"].as_bool() {
+            assert_eq!(answer["blocked"].as_bool(), Some(blocked), "{case}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn explanations_are_sentences_without_json() {
+    let ran = Owctl::new().run(["explain", "command", "--allow", "git status", "--", "git status; id"]);
+    expect_test::expect![[r#"
+        exit 0
+        ask: no entry or rule covers `id`
+        by ask: exec
+    "#]]
+    .assert_eq(&ran.shown());
+    let ran = Owctl::new().run(["explain", "url", "http://169.254.169.254/latest/"]);
+    expect_test::expect![[r#"
+        exit 0
+        blocked: `169.254.169.254` does not lead to the public internet; a person may open it with http.allow = ["host:port"]
+    "#]].assert_eq(&ran.shown());
+}
