@@ -49,6 +49,8 @@ macro_rules! store_conformance {
             a_deleted_task_leaves_records_and_nothing_else
             a_returning_file_resumes_its_task_unless_a_person_paused_it
             a_run_keeps_the_definition_it_started_with
+            what_a_watch_has_seen_outlives_a_restart
+            tasks_of_files_are_named
             // Slots and events
             each_slot_fires_once_whatever_is_dropped
             an_overdue_task_is_accounted_for_before_its_edit

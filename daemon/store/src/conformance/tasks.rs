@@ -4,7 +4,7 @@ use ow_model::{
 
 use super::Place;
 use super::support::{anna, at, begin, call, cron, later, name, noon, park, rule_target, save, spec, take};
-use crate::{ResolveError, SaveChange, TaskError};
+use crate::{ResolveError, SaveChange, SeenFile, TaskError};
 
 pub async fn an_equal_definition_changes_nothing(place: &impl Place) {
     let store = place.open().await;
@@ -150,4 +150,34 @@ pub async fn a_run_keeps_the_definition_it_started_with(place: &impl Place) {
     assert_eq!(taken[0].spec.title, None);
     assert_eq!(store.revision(task, 1).await.expect("read").expect("kept").title, None);
     assert_eq!(store.revision(task, 2).await.expect("read"), Some(job));
+}
+
+pub async fn what_a_watch_has_seen_outlives_a_restart(place: &impl Place) {
+    let file = |path: &[u8], size| SeenFile { path: path.to_vec(), inode: u64::MAX, size, modified: -5 };
+    let store = place.open().await;
+    let task = save(&store, &spec("job", vec![]), noon()).await;
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), None, "it has never looked");
+    store.note_watch_seen(task, "w", &[], &[]).await.expect("noted");
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), Some(vec![]), "it has looked and seen nothing");
+    let odd = [0xff, b'\n', b'a'];
+    store.note_watch_seen(task, "w", &[file(&odd, 1), file(b"b", 1), file(b"", 1)], &[]).await.expect("noted");
+    store.note_watch_seen(task, "w", &[file(b"b", 2)], &[odd.to_vec(), vec![]]).await.expect("noted");
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), Some(vec![file(b"b", 2)]));
+    assert_eq!(store.watch_seen(task, "other").await.expect("read"), None);
+    store.note_watch_seen(task, "w", &[], &[b"b".to_vec()]).await.expect("noted");
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), Some(vec![]), "it has looked for good");
+    store.delete_task(&name("job"), noon()).await.expect("deleted");
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), None);
+}
+
+pub async fn tasks_of_files_are_named(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("stored", vec![]), noon()).await;
+    for task in ["b", "a", "gone"] {
+        store.save_task(&spec(task, vec![]), TaskSource::File, "", None, noon()).await.expect("saved");
+    }
+    store.pause_task(&name("gone"), PauseReason::FileGone, noon()).await.expect("paused");
+    assert_eq!(store.file_tasks().await.expect("read"), [name("a"), name("b")]);
 }

@@ -2,6 +2,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::StoreError;
 
@@ -12,6 +14,10 @@ const BLOB_FOLDER: &str = "blobs";
 const NEW_FILE: &str = "owd.db.new";
 /// A restored store that is about to take its place.
 const RESTORED_FILE: &str = "owd.db.restored";
+
+/// Who only asks for the [`holder`] has the lock for a moment; it is waited out.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A data directory that this process alone uses, for as long as this value lives.
 #[derive(Debug)]
@@ -37,14 +43,18 @@ impl DataDirectory {
             .mode(0o600)
             .open(&lock_path)
             .map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                lock.read_to_string(&mut holder).map_err(failed)?;
-                return Err(StoreError::InUse { dir: path.into(), pid: holder.trim().parse().unwrap_or(0) });
+        let mut tries = 0;
+        while let Err(error) = lock.try_lock() {
+            match error {
+                TryLockError::Error(source) => return Err(failed(source)),
+                TryLockError::WouldBlock if tries < LOCK_TRIES => tries += 1,
+                TryLockError::WouldBlock => {
+                    let mut holder = String::new();
+                    lock.read_to_string(&mut holder).map_err(failed)?;
+                    return Err(StoreError::InUse { dir: path.into(), pid: holder.trim().parse().unwrap_or(0) });
+                }
             }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            thread::sleep(LOCK_PAUSE);
         }
         lock.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
         lock.set_len(0).map_err(failed)?;
