@@ -1,9 +1,9 @@
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use ow_config::{Account, PathFlags};
 
 use crate::command::Command;
@@ -54,7 +54,8 @@ pub(crate) struct End {
 }
 
 pub(crate) fn parse() -> Result<(Command, Context), End> {
-    match Cli::try_parse() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    match read(&args) {
         Ok(Cli { global: Global { json, socket, home, system }, command }) => {
             let out = Out::new(if json { Form::Json } else { Form::Words });
             let flags = PathFlags { socket, home, ..PathFlags::default() };
@@ -62,8 +63,7 @@ pub(crate) fn parse() -> Result<(Command, Context), End> {
             Ok((command, Context::new(out, flags, account)))
         }
         Err(error) => {
-            let json =
-                std::env::args_os().take_while(|arg| arg != OsStr::new("--")).any(|arg| arg == OsStr::new("--json"));
+            let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
             Err(End { error, out: Out::new(if json { Form::Json } else { Form::Words }) })
         }
     }
@@ -72,6 +72,32 @@ pub(crate) fn parse() -> Result<(Command, Context), End> {
 /// The whole command line as data, for completions and manual pages.
 pub(crate) fn grammar() -> clap::Command {
     Cli::command()
+}
+
+fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let Some(command) = command_word(args).and_then(Command::grammar_of) else { return Cli::try_parse_from(args) };
+    let matches = lean(command).try_get_matches_from(args)?;
+    Ok(Cli { global: Global::from_arg_matches(&matches)?, command: Command::from_arg_matches(&matches)? })
+}
+
+/// The command line of one command alone, which parses it as that of all would.
+fn lean(command: clap::Command) -> clap::Command {
+    let top = clap::Command::new("owctl").version(env!("CARGO_PKG_VERSION")).max_term_width(100);
+    Global::augment_args(top).subcommand_required(true).subcommand(command)
+}
+
+/// The first word that is no flag of ours; none where that is not plain to see.
+fn command_word(args: &[OsString]) -> Option<&str> {
+    let mut words = args.iter().skip(1).map(|arg| arg.to_str());
+    loop {
+        match words.next()?? {
+            "--json" | "--system" => {}
+            "--socket" | "--home" => drop(words.next()?),
+            word if word.starts_with("--socket=") || word.starts_with("--home=") => {}
+            word if word.starts_with('-') => return None,
+            word => return Some(word),
+        }
+    }
 }
 
 impl End {
@@ -104,6 +130,39 @@ mod tests {
         grammar().debug_assert();
     }
 
+    fn parsed(words: &[&str]) -> Cli {
+        read(&words.iter().map(OsString::from).collect::<Vec<_>>()).expect("a command line")
+    }
+
+    /// The help of a command and of all below it.
+    fn helps(command: &mut clap::Command) -> Vec<String> {
+        let mut texts = vec![command.render_long_help().to_string()];
+        texts.extend(command.get_subcommands_mut().flat_map(helps));
+        texts
+    }
+
+    #[test]
+    fn a_command_alone_is_what_it_is_among_all() {
+        let mut whole = grammar();
+        whole.build();
+        for command in whole.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            let name = command.get_name().to_owned();
+            let mut alone = lean(Command::grammar_of(&name).unwrap_or_else(|| panic!("`{name}` is not listed")));
+            alone.build();
+            let alone = alone.find_subcommand_mut(&name).expect("it was just put there");
+            assert_eq!(helps(alone), helps(command), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_command_word_is_found_behind_flags() {
+        let word =
+            |line: &str| command_word(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).map(str::to_owned);
+        assert_eq!(word("owctl --json --socket /x --home=/y status -f").as_deref(), Some("status"));
+        assert_eq!(word("owctl --version"), None);
+        assert_eq!(word("owctl"), None);
+    }
+
     #[test]
     fn json_may_stand_anywhere_before_a_double_dash() {
         for line in [
@@ -112,16 +171,16 @@ mod tests {
             "owctl task list --json",
             "owctl explain cron --json @daily",
         ] {
-            let Cli { global, .. } = Cli::try_parse_from(line.split(' ')).expect(line);
+            let Cli { global, .. } = parsed(&line.split(' ').collect::<Vec<_>>());
             assert!(global.json, "{line}");
         }
         let words = ["owctl", "explain", "command", "--", "--json"];
-        assert!(!Cli::try_parse_from(words).expect("a command line").global.json);
+        assert!(!parsed(&words).global.json);
     }
 
     #[test]
     fn an_expression_that_begins_with_a_hyphen_is_no_flag() {
         let words = ["owctl", "explain", "cron", "-1 * * * *", "--tz", "UTC", "--json"];
-        assert!(Cli::try_parse_from(words).expect("a command line").global.json);
+        assert!(parsed(&words).global.json);
     }
 }

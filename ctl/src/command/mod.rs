@@ -1,6 +1,6 @@
 //! The commands, one file each, in the order in which `owctl help` lists them.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -65,6 +65,44 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// The grammar of one command alone, as it stands in that of all; none if there is no such command.
+    ///
+    /// Building all of them takes longer than what most of them do.
+    pub(crate) fn grammar_of(name: &str) -> Option<clap::Command> {
+        fn one<T: Args>(name: &'static str) -> clap::Command {
+            T::augment_args(clap::Command::new(name))
+        }
+        fn several<T: Subcommand>(name: &'static str) -> clap::Command {
+            let grammar = T::augment_subcommands(clap::Command::new(name));
+            grammar.subcommand_required(true).arg_required_else_help(true)
+        }
+        Some(match name {
+            "status" => one::<status::Status>("status"),
+            "task" => several::<task::Task>("task"),
+            "run" => several::<run::Run>("run"),
+            "inbox" => several::<inbox::Inbox>("inbox"),
+            "rule" => several::<rule::Rule>("rule"),
+            "why" => one::<why::Why>("why"),
+            "forecast" => one::<forecast::Forecast>("forecast"),
+            "explain" => several::<explain::Explain>("explain"),
+            "events" => one::<events::Events>("events"),
+            "logs" => one::<logs::Logs>("logs"),
+            "pause" => one::<pause::Pause>("pause"),
+            "resume" => one::<resume::Resume>("resume"),
+            "reload" => one::<reload::Reload>("reload"),
+            "backup" => one::<backup::Backup>("backup"),
+            "restore" => one::<restore::Restore>("restore"),
+            "config" => several::<config::Config>("config"),
+            "doctor" => one::<doctor::Doctor>("doctor"),
+            "service" => several::<service::Service>("service"),
+            "completions" => one::<completions::Completions>("completions"),
+            "man" => one::<man::Man>("man"),
+            "openapi" => one::<openapi::OpenApi>("openapi"),
+            "exit-codes" => one::<exit_codes::ExitCodes>("exit-codes"),
+            _ => return None,
+        })
+    }
+
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Status(command) => command.run(context),
