@@ -95,7 +95,11 @@ impl Out {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let refused = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
         let paint = if is_terminal && !refused { Paint::Colours } else { Paint::Plain };
-        let width = is_terminal.then(|| rustix::termios::tcgetwinsize(&stdout).map_or(80, |size| size.ws_col.max(40)));
+        let width = is_terminal.then(|| match rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col) {
+            // A terminal that does not say.
+            0 => 80,
+            columns => columns.max(40),
+        });
         Self { form, paint, width }
     }
 

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use comfy_table::{ContentArrangement, Table as Layout, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table as Layout, presets};
 
 use crate::escape;
 use crate::output::{Colour, Out, Paint};
@@ -72,6 +72,10 @@ impl Table {
         let mut table = Self { layout, paint: out.paint };
         for column in table.layout.column_iter_mut() {
             column.set_padding((0, 2));
+        }
+        // What a row is called by must be copied in one piece.
+        if let Some(first) = table.layout.column_mut(0) {
+            first.set_constraint(ColumnConstraint::ContentWidth);
         }
         table
     }
