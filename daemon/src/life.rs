@@ -48,7 +48,7 @@ pub(crate) fn run_narrated(places: &Places, narrator: Narrator) -> anyhow::Resul
 }
 
 fn start(places: &Places, narrator: Option<Narrator>) -> anyhow::Result<ExitCode> {
-    let paths = places.paths()?;
+    let mut paths = places.paths()?;
     let host = host();
     let mut config = Config::load_if_present(&paths.config_file, &host)?;
     let detached = std::env::var_os(DETACHED).is_some();
@@ -60,6 +60,12 @@ fn start(places: &Places, narrator: Option<Narrator>) -> anyhow::Result<ExitCode
     keep_environment_private();
     // The store is opened before threads and sockets: a second owd must change nothing.
     let store = SqliteStore::open(&paths.data_dir)?;
+    // Policy compares real paths: from here on none of owd's own has a link in it.
+    for own in [&mut paths.data_dir, &mut paths.config_dir] {
+        if let Ok(real) = own.canonicalize() {
+            *own = real;
+        }
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("owd")

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ow_model::{
-    Answered, Artifact, Call, CallErrorKind, CallResult, Category, EventPayload, Fact, Failure, Hole, Intent, ItemId,
-    ItemKind, ItemState, Outcome, Position, Reconciled, RuleId, Run, Span, TaskSpec,
+    Answered, Call, CallErrorKind, CallResult, Category, EventPayload, Fact, Failure, Hole, Intent, ItemId, ItemKind,
+    ItemState, Outcome, Position, Reconciled, RuleId, Run, Span, TaskSpec,
 };
 use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
 use ow_store::{NewItem, ParkRequest, StoreError, TakenRun};
@@ -187,13 +187,36 @@ impl Course {
             }
         };
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
-        self.record_allowed(position, rule, by_rule);
-        self.execute(cleared, facts, repeatable, by_rule, &standing, stop).await
+        let clearance = Clearance { rule, by_rule, repeatable };
+        self.execute(cleared, facts, clearance, &standing, stop).await
     }
 
-    fn record_allowed(&mut self, position: Position, rule: String, by_rule: Option<RuleId>) {
+    /// Journals that a call was let through and is about to take effect: durable when this has returned.
+    ///
+    /// False, and nothing is written, if the rule that let it through is gone or used up by now: the call must be
+    /// judged again.
+    async fn intend(
+        &mut self,
+        call: &Call,
+        clearance: &Clearance,
+        intent: Intent,
+        stop: &Stop,
+    ) -> Result<bool, StoreError> {
+        let (turn, pending) = (self.turn.clone(), self.pending.len());
+        let Clearance { rule, by_rule, repeatable } = clearance.clone();
+        let position = call.position;
         debug!(%position, %rule, "call allowed");
         self.record(Fact::Allowed { position, rule, by_rule });
+        self.record(Fact::Intended { position, hash: call.hash(), repeatable, intent });
+        match self.commit(by_rule, stop).await {
+            Ok(()) => Ok(true),
+            Err(StoreError::Unknown { kind: "rule", .. }) => {
+                self.turn = turn;
+                self.pending.truncate(pending);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The call ends without having been tried.
@@ -230,20 +253,20 @@ impl Course {
         &mut self,
         cleared: Authorized<Call>,
         facts: Facts,
-        repeatable: bool,
-        used: Option<RuleId>,
+        clearance: Clearance,
         standing: &Standing,
         stop: &Stop,
     ) -> Result<Onward, StoreError> {
         let engine = Arc::clone(&self.engine);
         let call = cleared.get().clone();
         let position = call.position;
-        let intended = |intent| Fact::Intended { position, hash: call.hash(), repeatable, intent };
+        let repeatable = clearance.repeatable;
         match engine.toolbox.runner(&call.tool) {
             Some(Runner::Daemon(tool)) => {
                 let tool = Arc::clone(tool);
-                self.record(intended(Intent::default()));
-                self.commit(used, stop).await?;
+                if !self.intend(&call, &clearance, Intent::default(), stop).await? {
+                    return Ok(Onward::Continue);
+                }
                 let began = Instant::now();
                 let of =
                     CallOf { task: Some(self.spec.name.clone()), run: self.run.id, position, now: engine.clock.now() };
@@ -265,8 +288,9 @@ impl Course {
                     boot_id: helper.boot_id(),
                     note,
                 };
-                self.record(intended(intent));
-                self.commit(used, stop).await?;
+                if !self.intend(&call, &clearance, intent, stop).await? {
+                    return Ok(Onward::Continue);
+                }
                 let job = Job {
                     place: self.place.clone(),
                     limits: self.limits(),
@@ -493,11 +517,11 @@ impl Course {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let facts = std::mem::take(&mut self.pending);
         self.next_seq = persist(stop, || {
-            self.engine.store.append(self.run.id, self.next_seq, &facts, used, self.engine.clock.now())
+            self.engine.store.append(self.run.id, self.next_seq, &self.pending, used, self.engine.clock.now())
         })
         .await?;
+        self.pending.clear();
         Ok(())
     }
 
@@ -505,6 +529,15 @@ impl Course {
     fn ran_for(&self) -> Span {
         Span::from_millis(self.run.ran_for_ms + millis(self.began.elapsed()))
     }
+}
+
+/// By what a call was let through.
+#[derive(Clone)]
+struct Clearance {
+    rule: String,
+    by_rule: Option<RuleId>,
+    /// It has no side effect, so that after a crash it may simply run again.
+    repeatable: bool,
 }
 
 /// What a parked call asks.
@@ -569,19 +602,4 @@ pub(crate) fn is_tainted(holes: &[Hole], holds_outside: bool) -> bool {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The artifacts of a journal, in order.
-#[must_use]
-pub fn artifacts(facts: &[ow_model::RecordedFact]) -> Vec<Artifact> {
-    facts
-        .iter()
-        .filter_map(|recorded| match &recorded.fact {
-            Fact::Done { result, .. } => Some(&result.artifacts),
-            Fact::Reconciled { found: Reconciled::Happened { result }, .. } => Some(&result.artifacts),
-            _ => None,
-        })
-        .flatten()
-        .cloned()
-        .collect()
 }

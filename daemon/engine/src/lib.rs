@@ -10,7 +10,6 @@ mod preview;
 mod stop;
 mod words;
 
-pub use course::artifacts;
 pub use engine::{Engine, Parts};
 pub use preview::{AllowableStep, PlannedStep, PlannedVerdict};
 pub use stop::{Stop, StopReason};

@@ -133,7 +133,7 @@ fn is_any(text: &str) -> bool {
 
 /// Reads `*`, `5`, `1-5` and each of them with a step.
 fn item_values(field: CronField, item: &str) -> Result<u64, CronError> {
-    let (least, most) = bounds(field);
+    let (lowest, highest) = bounds(field);
     if item.is_empty() {
         return Err(bad(field, item, "is empty: there is a comma too many"));
     }
@@ -146,7 +146,7 @@ fn item_values(field: CronField, item: &str) -> Result<u64, CronError> {
         Some(step) => step_of(field, step, item)?,
     };
     let (first, last) = if range == "*" {
-        (least, most)
+        (lowest, highest)
     } else if let Some((first, last)) = range.split_once('-') {
         let first = number(field, first, item)?;
         let mut last = number(field, last, item)?;
@@ -158,13 +158,13 @@ fn item_values(field: CronField, item: &str) -> Result<u64, CronError> {
             return Err(bad(
                 field,
                 item,
-                &format!("runs backwards; write it as two ranges: `{first}-{most},{least}-{last}`"),
+                &format!("runs backwards; write it as two ranges: `{first}-{highest},{lowest}-{last}`"),
             ));
         }
         (first, last)
     } else {
         let first = number(field, range, item)?;
-        (first, if step.is_some() { most.max(first) } else { first })
+        (first, if step.is_some() { highest.max(first) } else { first })
     };
     let mut set = 0_u64;
     for value in (first..=last).step_by(stride) {
@@ -177,8 +177,8 @@ fn item_values(field: CronField, item: &str) -> Result<u64, CronError> {
 }
 
 fn step_of(field: CronField, step: &str, item: &str) -> Result<usize, CronError> {
-    let (least, most) = bounds(field);
-    let largest = most - least + 1;
+    let (lowest, highest) = bounds(field);
+    let largest = highest - lowest + 1;
     match digits(step) {
         Some(stride @ 1..) if stride <= largest => Ok(stride as usize),
         Some(1..) => Err(bad(
@@ -192,19 +192,19 @@ fn step_of(field: CronField, step: &str, item: &str) -> Result<usize, CronError>
 
 /// Reads a number or a name of the field; `item` is what an error shows.
 fn number(field: CronField, text: &str, item: &str) -> Result<u32, CronError> {
-    let (least, most) = bounds(field);
-    let most = if field == CronField::DayOfWeek { 7 } else { most };
+    let (lowest, highest) = bounds(field);
+    let highest = if field == CronField::DayOfWeek { 7 } else { highest };
     let names: &[&str] = match field {
         CronField::Month => &MONTHS,
         CronField::DayOfWeek => &WEEKDAYS,
         _ => &[],
     };
     if let Some(index) = names.iter().position(|name| *name == text) {
-        return Ok(least + u32::try_from(index).expect("there are at most 12 names"));
+        return Ok(lowest + u32::try_from(index).expect("there are at most 12 names"));
     }
     match digits(text) {
-        Some(value) if (least..=most).contains(&value) => Ok(value),
-        Some(_) => Err(bad(field, item, &format!("is out of range; use {least}-{most}"))),
+        Some(value) if (lowest..=highest).contains(&value) => Ok(value),
+        Some(_) => Err(bad(field, item, &format!("is out of range; use {lowest}-{highest}"))),
         None => Err(bad(field, item, &format!("is not understood; use {}", usage(field)))),
     }
 }

@@ -244,8 +244,7 @@ impl StepsTurn {
                     }
                 }
             }
-            (Stage::Ended, _) => Stage::Ended,
-            (_, Fact::Ended { .. }) => Stage::Ended,
+            (Stage::Ended, _) | (_, Fact::Ended { .. }) => Stage::Ended,
             (stage, _) => stage,
         };
         self

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::script::{Line, Part, Script};
 use super::unwrap::{base_name, is_interpreter, is_shell, levels, runs_stdin};
 use super::word::UNKNOWN;
-use crate::path::lexical;
+use crate::path::{is_owds, lexical};
 
 /// How deep scripts inside commands are followed.
 const DEPTH_LIMIT: u32 = 8;
@@ -117,6 +117,7 @@ const DISK_WRITERS: &[&str] = &[
 pub(crate) struct Ground<'a> {
     pub(crate) home: &'a Path,
     pub(crate) protected: &'a [PathBuf],
+    pub(crate) run_folder: Option<&'a Path>,
 }
 
 /// The rule and reason that block a script; none: it may be asked about.
@@ -294,7 +295,7 @@ fn own_file(path: &str, part: &Part, ground: Ground) -> Option<(String, String)>
     let candidates = [Some(path), path.split_once('=').map(|(_, value)| value), path.find('/').map(|at| &path[at..])];
     let found = candidates.into_iter().flatten().filter(|text| !text.is_empty()).any(|text| {
         let at = place(text, part.cwd.as_deref(), ground);
-        ground.protected.iter().any(|own| Path::new(&at).starts_with(own))
+        is_owds(Path::new(&at), ground.protected, ground.run_folder)
     });
     found.then(|| ("hard-block: owd's own files".into(), format!("`{path}` belongs to owd itself; use owctl")))
 }

@@ -7,7 +7,7 @@ use super::hazard::code_of_interpreter;
 use super::safe::{build_use, safe_use};
 use super::script::Script;
 use super::unwrap::{Inner, WRAPPING_LIMIT, base_name, inner, is_interpreter, is_shell, runs_stdin};
-use crate::path::{Scope, Standing, standing};
+use crate::path::{Scope, Standing, is_owds, standing};
 use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Situation};
 
 /// A command with what was found out about it.
@@ -75,13 +75,14 @@ pub(crate) enum Found {
 /// What layers 1 and 2 refuse: rule and reason.
 pub(crate) fn forbidden(subject: Subject, rights: &Rights) -> Option<(String, String)> {
     let script = read(subject, rights.home);
-    if let Some(found) = block(&script, Ground { home: rights.home, protected: rights.protected }) {
+    if let Some(found) =
+        block(&script, Ground { home: rights.home, protected: rights.protected, run_folder: rights.run_folder })
+    {
         return Some(found);
     }
     // A link may lead where the text does not.
-    let own = subject.operands.iter().find(|path| {
-        rights.protected.iter().any(|own| path.resolved.starts_with(own) || path.lexical.starts_with(own))
-    });
+    let owds = |at: &Path| is_owds(at, rights.protected, rights.run_folder);
+    let own = subject.operands.iter().find(|path| owds(&path.resolved) || owds(&path.lexical));
     if let Some(path) = own {
         let why = format!("`{}` belongs to owd itself; use owctl", path.resolved.display());
         return Some(("hard-block: owd's own files".into(), why));

@@ -33,16 +33,21 @@ pub enum Standing {
 
 const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
 
+/// Whether a place is owd's own. A run's own folder lies among owd's data, and is the run's.
+#[must_use]
+pub fn is_owds(at: &Path, protected: &[PathBuf], run_folder: Option<&Path>) -> bool {
+    protected.iter().any(|own| at.starts_with(own)) && !run_folder.is_some_and(|folder| at.starts_with(folder))
+}
+
 /// Tells how `path` stands.
 #[must_use]
 pub fn standing(path: &ResolvedPath, op: PathOp, scope: &Scope) -> Standing {
     let at = &path.resolved;
     let writes = op == PathOp::Write;
-    let protected = scope.protected.iter().any(|own| {
-        // A folder that holds owd's own may be searched (the tool leaves that part out) but not moved.
-        at.starts_with(own) || path.lexical.starts_with(own) || (writes && own.starts_with(at))
-    });
-    if protected {
+    let owds = |at: &Path| is_owds(at, scope.protected, scope.run_folder);
+    // A folder that holds owd's own may be searched (the tool leaves that part out) but not moved.
+    let holds_owds = || writes && scope.protected.iter().any(|own| own.starts_with(at));
+    if owds(at) || owds(&path.lexical) || holds_owds() {
         return Standing::Protected;
     }
     if writes && KERNEL.iter().any(|folder| at.starts_with(folder)) {
@@ -139,6 +144,21 @@ pub(crate) fn words(standing: &Standing, op: PathOp, path: &ResolvedPath) -> (&'
         Standing::Inside | Standing::RunFolder => {
             let rule = if op == PathOp::Write { "mode edit: inside root" } else { "read: inside root" };
             ("allow", rule.into(), format!("`{at}` is inside a root"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_folder_among_owds_data_is_the_runs() {
+        let protected = [PathBuf::from("/var/lib/owd")];
+        let folder = Path::new("/var/lib/owd/runs/abc");
+        assert!(!is_owds(Path::new("/var/lib/owd/runs/abc/notes.md"), &protected, Some(folder)));
+        for own in ["/var/lib/owd/owd.db", "/var/lib/owd/runs/other/notes.md", "/var/lib/owd/runs/abcd"] {
+            assert!(is_owds(Path::new(own), &protected, Some(folder)), "{own}");
         }
     }
 }

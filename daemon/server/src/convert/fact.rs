@@ -15,12 +15,12 @@ pub(crate) fn fact_view(recorded: &RecordedFact) -> FactView {
 fn words(fact: &Fact) -> (&'static str, String) {
     match fact {
         Fact::Started { cause: _, context: _ } => ("started", "the run began".into()),
-        Fact::StepSkipped { step } => ("step-skipped", format!("step {step} was passed over: its `if` is false")),
+        Fact::StepSkipped { step } => ("step-skipped", format!("step {} was passed over: its `if` is false", step + 1)),
         Fact::Rendered { step, call: Call { position, tool, args: _ }, holes: _ } => {
-            ("rendered", format!("step {step} became call {position}, {tool}"))
+            ("rendered", format!("step {} became call {position}, {tool}", step + 1))
         }
         Fact::RenderFailed { step, message } => {
-            ("render-failed", format!("step {step} could not be made into a call: {message}"))
+            ("render-failed", format!("step {} could not be made into a call: {message}", step + 1))
         }
         Fact::Allowed { position, rule, by_rule: _ } => ("allowed", format!("call {position} may run: {rule}")),
         Fact::Refused { position, rule } => ("refused", format!("call {position} may not run: {rule}")),

@@ -47,7 +47,7 @@ pub(super) fn target_view(target: &RuleTarget) -> RuleTargetView {
 fn target_words(target: &RuleTarget) -> String {
     match target {
         RuleTarget::Step { step, text: _, program, holes } => {
-            let mut words = format!("step {step} as it is written now");
+            let mut words = format!("step {} as it is written now", step + 1);
             if let Some((program, _)) = program {
                 write!(words, ", with {} as it is now", path(program)).expect("a String takes all");
             }

@@ -149,7 +149,7 @@ impl Walk<'_> {
                 return;
             }
             let at = path.join(&entry.name);
-            if self.work.protected.iter().any(|own| at.starts_with(own)) {
+            if ow_policy::path::is_owds(&at, &self.work.protected, Some(&self.work.place.run_folder)) {
                 self.secrets += 1;
                 continue;
             }
