@@ -75,17 +75,20 @@ impl TaskFiles {
         Self { shared, check, life, known: BTreeMap::new(), folder_fault: None, starting: Some(BTreeSet::new()) }
     }
 
-    /// Reads the files again when the folder changes or someone asks, until `stop` is cancelled.
+    /// Reads the files again when the folder changes or someone asks, until `stop` is cancelled. What is under way
+    /// then is dropped: each file is one fact, and the next start reads them all.
     pub(crate) async fn run(
         mut self,
         changed: Arc<Notify>,
-        mut asked: mpsc::Receiver<oneshot::Sender<Vec<String>>>,
+        asked: mpsc::Receiver<oneshot::Sender<Vec<String>>>,
         stop: CancellationToken,
     ) {
+        stop.run_until_cancelled(self.follow(&changed, asked)).await;
+    }
+
+    async fn follow(&mut self, changed: &Notify, mut asked: mpsc::Receiver<oneshot::Sender<Vec<String>>>) {
         loop {
             let answer = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
                 answer = asked.recv() => match answer {
                     Some(answer) => Some(answer),
                     None => break,

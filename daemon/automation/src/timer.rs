@@ -19,11 +19,14 @@ use crate::workers::{Returned, Workers};
 const CLAIM_LIMIT: usize = 256;
 /// How often the network is looked for, and only while a run waits for it.
 const NETWORK_PERIOD: Span = Span::from_secs(60);
+const MOMENT: Duration = Duration::from_secs(1);
 /// A store that refuses is asked again after this, then after twice the time, up to a minute.
 const FIRST_RETRY: Span = Span::from_secs(1);
 const LAST_RETRY: Span = Span::from_secs(60);
 /// A clock set ahead by no more than this was put right; what lies between is still on time.
 const AHEAD: Span = Span::from_secs(2);
+/// After so many rounds that changed nothing the store is taken to be at fault. Events of one instant take a few.
+const ROUNDS: u32 = 64;
 /// How long interrupted runs may take to become durable as such.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -42,6 +45,8 @@ pub(crate) struct Timer {
     /// What the store said last; none once something may have changed.
     known: Option<WakeTimes>,
     retry: Option<Span>,
+    /// When the network was last found to be there.
+    network_seen: Option<Instant>,
 }
 
 /// Why the timer is awake.
@@ -126,6 +131,7 @@ impl Timer {
             store.clock_changed(self.shared.clock.now()).await?;
             self.set_back = false;
         }
+        let mut rounds = 0_u32;
         loop {
             let now = self.shared.clock.now();
             let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
@@ -144,8 +150,8 @@ impl Timer {
             let network = if is_due(times.tasks) { self.claim(now).await? } else { self.hand_out(now).await? };
             let left = store.wake_times().await?;
             let stands = |before: Option<Timestamp>, after: Option<Timestamp>| is_due(after) && before == after;
-            if stands(times.tasks, left.tasks) || stands(times.items, left.items) {
-                // It would be asked again and again.
+            rounds = if stands(times.tasks, left.tasks) || stands(times.items, left.items) { rounds + 1 } else { 0 };
+            if rounds > ROUNDS {
                 let what = "what is due stays due although it was seen to".into();
                 return Err(StoreError::Failed { what });
             }
@@ -176,7 +182,7 @@ impl Timer {
     /// Gives queued runs to free workers: first those that go on after an answer.
     async fn hand_out(&mut self, now: Timestamp) -> Result<Network, StoreError> {
         let store = Arc::clone(&self.shared.store);
-        let up = (self.shared.network)();
+        let up = self.network_is_up();
         let free = self.workers.free();
         for taken in store.take_runs(free.any + free.kept, 0, up, now).await? {
             self.workers.start_answered(taken);
@@ -193,6 +199,14 @@ impl Timer {
         // Takes nothing: from here on the store calls those ready that wait for the network alone.
         drop(store.take_runs(0, 0, true, now).await?);
         Ok(Network::Missing)
+    }
+
+    /// A network that was there a moment ago is taken to be there: looking costs as much as handing out.
+    fn network_is_up(&mut self) -> bool {
+        if self.network_seen.is_none_or(|seen| seen.elapsed() > MOMENT) {
+            self.network_seen = (self.shared.network)().then(Instant::now);
+        }
+        self.network_seen.is_some()
     }
 
     /// When to look again although nobody asked.

@@ -14,5 +14,7 @@ mod watcher;
 mod watching;
 
 pub(crate) use folders::OpenWatcher;
+#[cfg(test)]
+pub(crate) use folders::{FolderWatcher, Unwatchable};
 pub(crate) use system::open_system_watcher;
 pub(crate) use watcher::Watcher;

@@ -52,6 +52,7 @@ pub(crate) struct Life {
     pub(crate) store: Arc<SqliteStore>,
     clock: Clock,
     hand: ManualHand,
+    script: Arc<Script>,
 }
 
 /// What the performer does with the runs of each task, and what it saw.
@@ -61,7 +62,15 @@ pub(crate) struct Script {
     begun: Mutex<Vec<(TaskName, RunId)>>,
     /// One permit lets one held run end.
     gate: Option<Semaphore>,
-    most: Mutex<(usize, usize)>,
+    /// Who is at work, the most at the same time, and who of them waits to be let go.
+    at_work: Mutex<AtWork>,
+}
+
+#[derive(Default)]
+struct AtWork {
+    now: usize,
+    most: usize,
+    held: usize,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -139,8 +148,8 @@ impl World {
         };
         let surroundings = Surroundings { open_watcher: Arc::clone(&self.open_watcher), network: self.network };
         let automation = runtime.block_on(Automation::start_in(parts, surroundings)).expect("a start");
-        let (clock, hand) = (self.clock.clone(), self.hand.clone());
-        Life { runtime: Some(runtime), automation: Some(automation), store, clock, hand }
+        let (clock, hand, script) = (self.clock.clone(), self.hand.clone(), Arc::clone(&self.script));
+        Life { runtime: Some(runtime), automation: Some(automation), store, clock, hand, script }
     }
 
     pub(crate) fn act(&self, task: &str, act: Act) {
@@ -158,7 +167,7 @@ impl World {
 
     /// The most runs that were worked on at the same time.
     pub(crate) fn most_at_once(&self) -> usize {
-        self.script.most.lock().expect("no panic").1
+        self.script.at_work.lock().expect("no panic").most
     }
 
     pub(crate) fn write(&self, below: &str, text: &str) {
@@ -249,11 +258,15 @@ impl Life {
         }
     }
 
-    /// Waits until nothing is due and nothing is ready.
+    /// Waits until nothing is due, only held runs are at work, and the timer sleeps.
     pub(crate) fn rest(&self) {
-        self.until("nothing is due", async || {
+        self.until("all is at rest", async || {
             let times = self.store.wake_times().await.expect("a store");
-            times.earliest().is_none_or(|at| at > self.clock.now()) && !times.ready
+            let held = self.script.at_work.lock().expect("no panic").held;
+            times.earliest().is_none_or(|at| at > self.clock.now())
+                && !times.ready
+                && self.handle().running() == held
+                && self.hand.sleepers() == 1
         });
     }
 
@@ -340,14 +353,13 @@ impl Performer for Scripted {
         let (run, task) = (taken.run.id, taken.run.task_name.clone());
         self.script.begun.lock().expect("no panic").push((task.clone(), run));
         let act = self.script.acts.lock().expect("no panic").get(&task).copied().unwrap_or(Act::Succeed);
-        let _present = Present::enter(&self.script);
+        let _present = Present::enter(&self.script, act);
         let next = u32::try_from(taken.journal.len()).expect("few facts");
         let end = async |outcome: Outcome| {
             // Refused only when the run was taken from this life.
             drop(self.store.end_run(run, next, &outcome, 0, None, self.clock.now()).await);
         };
         match act {
-            Act::Succeed => end(Outcome::Succeeded).await,
             Act::Fail => {
                 let failure = ow_model::Failure::Step;
                 end(Outcome::Failed { failure, message: "as scripted".into() }).await;
@@ -355,7 +367,7 @@ impl Performer for Scripted {
             Act::Panic => panic!("as scripted"),
             Act::Hang => std::future::pending().await,
             Act::Ask if taken.journal.is_empty() => self.park(run).await,
-            Act::Ask => end(Outcome::Succeeded).await,
+            Act::Succeed | Act::Ask => end(Outcome::Succeeded).await,
             Act::Hold => {
                 let gate = self.script.gate.as_ref().expect("made with it");
                 tokio::select! {
@@ -391,21 +403,25 @@ impl Scripted {
     }
 }
 
-/// Counts who is at work at the same time.
-struct Present<'a>(&'a Script);
+/// Counts who is at work.
+struct Present<'a>(&'a Script, bool);
 
 impl<'a> Present<'a> {
-    fn enter(script: &'a Script) -> Self {
-        let mut most = script.most.lock().expect("no panic");
-        most.0 += 1;
-        most.1 = most.1.max(most.0);
-        Self(script)
+    fn enter(script: &'a Script, act: Act) -> Self {
+        let held = matches!(act, Act::Hold | Act::Hang);
+        let mut at_work = script.at_work.lock().expect("no panic");
+        at_work.now += 1;
+        at_work.most = at_work.most.max(at_work.now);
+        at_work.held += usize::from(held);
+        Self(script, held)
     }
 }
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        self.0.most.lock().expect("no panic").0 -= 1;
+        let mut at_work = self.0.at_work.lock().expect("no panic");
+        at_work.now -= 1;
+        at_work.held -= usize::from(self.1);
     }
 }
 

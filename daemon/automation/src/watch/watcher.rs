@@ -112,13 +112,19 @@ impl Watcher {
         Self { shared, stop, hints, ground, posts, task_files, position, stale: Some(Instant::now()), started }
     }
 
-    /// Runs until `stop` is cancelled. Nothing is lost by that: what has not been accepted is found at the next start.
+    /// Runs until `stop` is cancelled. What is under way then is dropped, a look at a disk that does not answer
+    /// among it: what has not been accepted is found at the next start.
     pub(crate) async fn run(mut self) {
+        let stop = self.stop.clone();
+        stop.run_until_cancelled(self.work()).await;
+    }
+
+    async fn work(&mut self) {
         self.survey(BTreeSet::from([User::TaskFiles])).await;
         loop {
+            self.do_due().await;
             let woken = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => break,
                 () = self.shared.watch_hint.notified() => Woken::TasksChanged,
                 () = self.hints.changed() => Woken::Hint,
                 () = sleep_until_or_for_ever(self.wake_at()) => Woken::Time,
@@ -131,7 +137,6 @@ impl Watcher {
                 }
                 Woken::Time => {}
             }
-            self.do_due().await;
         }
     }
 
