@@ -60,7 +60,18 @@ impl Timer {
     pub(crate) fn new(shared: Arc<Shared>, workers: Workers, started: Timestamp, stop: CancellationToken) -> Self {
         let retention = Retention::new(started);
         let mark = (started, Instant::now());
-        Self { shared, workers, retention, stop, awake_since: started, mark, set_back: false, known: None, retry: None }
+        Self {
+            shared,
+            workers,
+            retention,
+            stop,
+            awake_since: started,
+            mark,
+            set_back: false,
+            known: None,
+            retry: None,
+            network_seen: None,
+        }
     }
 
     /// Runs until `stop` is cancelled, then drains: nothing new starts, and all that runs is durable at the end.
