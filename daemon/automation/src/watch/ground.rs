@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,25 +113,26 @@ impl Ground {
         Ok(())
     }
 
-    /// Lets go of a folder that vanished or moved away: a new one of its name must be watched anew.
-    pub(crate) fn lost(&mut self, real: &Path) {
-        if self.watched.remove(real)
-            && let Some(watcher) = &mut self.watcher
-        {
-            watcher.unwatch(real);
+    /// The watched folders at and below a path.
+    pub(crate) fn watched_at(&self, path: &Path) -> Vec<PathBuf> {
+        let from = self.watched.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        from.take_while(|folder| folder.starts_with(path)).cloned().collect()
+    }
+
+    pub(crate) fn lose(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            if self.watched.remove(folder)
+                && let Some(watcher) = &mut self.watcher
+            {
+                watcher.unwatch(folder);
+            }
         }
     }
 
     /// Lets go of all folders but these.
     pub(crate) fn keep_only(&mut self, used: &BTreeSet<PathBuf>) {
         let unused: Vec<PathBuf> = self.watched.difference(used).cloned().collect();
-        for folder in unused {
-            self.lost(&folder);
-        }
-    }
-
-    pub(crate) fn is_watched(&self, folder: &Path) -> bool {
-        self.watched.contains(folder)
+        self.lose(&unused);
     }
 }
 

@@ -334,15 +334,17 @@ impl Watcher {
     }
 
     async fn follow(&mut self, path: &Path, hint: Hint, looks: &mut Looks) {
-        let is_watched = self.ground.as_ref().is_some_and(|ground| ground.is_watched(path));
-        if is_watched && !path.is_dir() {
-            let gone = path.to_path_buf();
-            self.on_ground(move |ground| ground.lost(&gone)).await;
+        // Something happened to a watched folder itself, or to one above it: it went, moved, or came anew. The
+        // system's watcher drops what it had at such a path, and maybe what was put there since; so all of it is
+        // watched again.
+        let touched = self.ground.as_ref().map(|ground| ground.watched_at(path)).unwrap_or_default();
+        if !touched.is_empty() {
+            let lost = touched.clone();
+            self.on_ground(move |ground| ground.lose(&lost)).await;
         }
         let folder = path.parent();
         for (user, post) in &self.posts {
-            // A hint about a watched folder itself: it came, went, or is another.
-            if is_watched && post.folders.contains_key(path) && !path.is_dir() {
+            if touched.iter().any(|lost| post.folders.contains_key(lost)) {
                 looks.surveys.insert(user.clone());
             }
             let (Some(place), Some(name)) = (folder.and_then(|folder| post.folders.get(folder)), path.file_name())
