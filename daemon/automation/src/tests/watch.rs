@@ -222,9 +222,12 @@ fn at_the_systems_limit_folders_are_polled_with_a_warning() {
     let life = world.live();
     life.save("job", &watches(&world.path("in"), ""));
     looked(&life, "job");
-    life.until("it is told", async || !watch_warnings(&life).is_empty());
-    let about: Vec<Warning> =
-        watch_warnings(&life).into_iter().filter(|warning| warning.about.ends_with("/in")).collect();
+    let of_folder = || {
+        let all = watch_warnings(&life).into_iter();
+        all.filter(|warning| warning.about.ends_with("/in")).collect::<Vec<Warning>>()
+    };
+    life.until("it is told", async || !of_folder().is_empty());
+    let about = of_folder();
     assert!(about.len() == 1 && about[0].message.contains("every two seconds"), "{about:?}");
     assert!(about[0].hint.as_ref().is_some_and(|hint| hint.contains("max_user_watches")), "{about:?}");
     world.write("in/a.txt", "1");

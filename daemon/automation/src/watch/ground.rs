@@ -48,6 +48,12 @@ pub(crate) enum Place {
     Above(OsString),
 }
 
+impl Survey {
+    fn new(standing: Standing) -> Self {
+        Self { standing, files: BTreeMap::new(), unreadable: vec![], folders: HashMap::new(), trouble: None }
+    }
+}
+
 impl Ground {
     pub(crate) fn new(open: OpenWatcher, hints: Arc<Hints>) -> Self {
         Self { open, hints, watcher: None, watched: BTreeSet::new() }
@@ -55,33 +61,46 @@ impl Ground {
 
     /// Watches a path and looks at it, in this order: what changes in between is hinted at.
     pub(crate) fn survey(&mut self, root: &Path, depth: Depth) -> Survey {
-        let mut survey = Survey {
-            standing: Standing::Missing,
-            files: BTreeMap::new(),
-            unreadable: vec![],
-            folders: HashMap::new(),
-            trouble: None,
-        };
+        /// A path that changes faster than it can be watched is polled.
+        const TRIES: u32 = 16;
+
+        for _ in 0..TRIES {
+            if let Some(survey) = self.try_survey(root, depth) {
+                return survey;
+            }
+        }
+        let trouble = Some((root.to_path_buf(), Unwatchable::Failed(io::ErrorKind::Interrupted)));
+        Survey { trouble, ..Survey::new(Standing::Missing) }
+    }
+
+    /// None: what was watched is no longer what had to be.
+    fn try_survey(&mut self, root: &Path, depth: Depth) -> Option<Survey> {
         if entry(root) == Entry::Folder {
-            survey.standing = Standing::Folder;
+            let mut survey = Survey::new(Standing::Folder);
             let listing = list(root, depth, |below| {
                 self.enter(&root.join(below), Place::Below(below.to_path_buf()), &mut survey);
             });
             survey.files = listing.files;
             survey.unreadable = listing.unreadable;
-            return survey;
+            return Some(survey);
         }
         // A file is watched through its folder, as its own watch would end with the first atomic save; what is not
         // there, through the folder in which its path would go on.
-        if let Some(above) = root.parent().and_then(nearest_folder) {
-            let next = root.strip_prefix(&above).ok().and_then(|rest| rest.iter().next()).unwrap_or(OsStr::new(""));
-            self.enter(&above, Place::Above(next.to_os_string()), &mut survey);
+        let mut survey = Survey::new(Standing::Missing);
+        let above = root.parent().and_then(nearest_folder);
+        if let Some(above) = &above {
+            let next = root.strip_prefix(above).ok().and_then(|rest| rest.iter().next()).unwrap_or(OsStr::new(""));
+            self.enter(above, Place::Above(next.to_os_string()), &mut survey);
         }
-        if let Entry::File(found) = entry(root) {
-            survey.standing = Standing::File;
-            survey.files.insert(PathBuf::new(), found);
+        match entry(root) {
+            Entry::Folder => return None,
+            Entry::File(found) => {
+                survey.standing = Standing::File;
+                survey.files.insert(PathBuf::new(), found);
+            }
+            Entry::Nothing => {}
         }
-        survey
+        (root.parent().and_then(nearest_folder) == above).then_some(survey)
     }
 
     fn enter(&mut self, folder: &Path, place: Place, survey: &mut Survey) {
