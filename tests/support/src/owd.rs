@@ -168,9 +168,14 @@ impl Owd {
         self.end(Signal::KILL);
     }
 
-    /// SIGTERM, and waits until it has drained.
-    pub fn stop(mut self) -> ExitStatus {
-        self.end(Signal::TERM)
+    /// SIGTERM, and waits until it has drained and ended well.
+    ///
+    /// # Panics
+    ///
+    /// When it ends with another code than 0.
+    pub fn stop(mut self) {
+        let status = self.end(Signal::TERM);
+        assert!(status.success(), "owd ended with {status} after SIGTERM");
     }
 
     fn end(&mut self, signal: Signal) -> ExitStatus {
@@ -203,7 +208,7 @@ impl Owd {
     }
 
     /// Waits until the newest run of a task is in this state, and gives it.
-    #[must_use]
+    #[expect(clippy::must_use_candidate, reason = "often it is only waited for")]
     pub fn run_in(&self, task: &str, state: &str) -> Value {
         until(&format!("the newest run of {task} is {state}"), || {
             self.runs(task).into_iter().next().filter(|run| run["state"] == state)
@@ -211,7 +216,7 @@ impl Owd {
     }
 
     /// Waits until one item is pending, and gives it.
-    #[must_use]
+    #[expect(clippy::must_use_candidate, reason = "often it is only waited for")]
     pub fn item(&self) -> Value {
         until("an item is pending", || self.items().into_iter().next())
     }
