@@ -127,7 +127,10 @@ fn a_step_that_approves_its_own_item_gets_nothing() {
     );
     fs::write(scratch.work().join("self.sh"), script).expect("a script");
     scratch.config("[policy]\nallow = [\"sh\"]\n");
-    scratch.task("selfish", "[[step]]\ntool = \"shell\"\nargs = { argv = [\"sh\", \"{work}/self.sh\", \"{{ event.item }}\"] }\n");
+    scratch.task(
+        "selfish",
+        "[[step]]\ntool = \"shell\"\nargs = { argv = [\"sh\", \"{work}/self.sh\", \"{{ event.item }}\"] }\n",
+    );
     scratch.task("asking", &ASKING.replace("\"sh\"", "\"bash\""));
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "asking"]);
