@@ -105,6 +105,16 @@ impl Scratch {
     /// When it does not become ready.
     #[must_use]
     pub fn start_with(&self, prepare: impl FnOnce(&mut Command)) -> Owd {
+        self.try_start_with(prepare).unwrap_or_else(|| panic!("owd ended before it was ready:\n{}", self.stderr()))
+    }
+
+    /// The same; none if owd has ended before it was ready, as it does when a fault strikes at once.
+    ///
+    /// # Panics
+    ///
+    /// When it neither becomes ready nor ends.
+    #[must_use]
+    pub fn try_start_with(&self, prepare: impl FnOnce(&mut Command)) -> Option<Owd> {
         let notify = self.path().join("notify");
         drop(fs::remove_file(&notify));
         let socket = UnixDatagram::bind(&notify).expect("a notify socket");
@@ -119,14 +129,12 @@ impl Scratch {
         let ready = until("owd is ready", || {
             if let Ok(length) = socket.recv(&mut message) {
                 let said = String::from_utf8_lossy(&message[..length]);
-                return said.lines().any(|line| line == "READY=1").then_some(Ok(()));
+                return said.lines().any(|line| line == "READY=1").then_some(Ok::<(), ExitStatus>(()));
             }
             child.try_wait().expect("owd can be waited for").map(Err)
         });
-        if let Err(status) = ready {
-            panic!("owd ended with {status} before it was ready:\n{}", self.stderr());
-        }
-        Owd { child: Some(child), owctl: self.owctl() }
+        ready.ok()?;
+        Some(Owd { child: Some(child), owctl: self.owctl() })
     }
 
     /// What owd has written to standard error in this home so far.
@@ -179,8 +187,11 @@ impl Owd {
     }
 
     fn end(&mut self, signal: Signal) -> ExitStatus {
-        self.signal(signal);
-        self.wait()
+        let pid = Pid::from_raw(i32::try_from(self.pid()).expect("a pid")).expect("a pid is not 0");
+        match kill_process(pid, signal) {
+            // It may have ended by itself; then there is nothing to send.
+            Ok(()) | Err(_) => self.wait(),
+        }
     }
 
     /// Waits until it has ended.

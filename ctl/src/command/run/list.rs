@@ -23,8 +23,19 @@ pub(crate) struct List {
     paging: Paging,
 }
 
-const STATES: [&str; 10] =
-    ["queued", "running", "parked", "interrupted", "succeeded", "failed", "refused", "expired", "cancelled", "missed"];
+const STATES: [&str; 11] = [
+    "open",
+    "queued",
+    "running",
+    "parked",
+    "interrupted",
+    "succeeded",
+    "failed",
+    "refused",
+    "expired",
+    "cancelled",
+    "missed",
+];
 
 impl List {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
