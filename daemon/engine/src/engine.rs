@@ -72,9 +72,9 @@ impl Engine {
         self.runs_dir.join(run.to_string())
     }
 
-    /// Where a run's calls happen: in the task's first root, else in the run's own folder.
+    /// Where a run's calls happen: in the task's first root that is there, else in the run's own folder.
     pub(crate) fn place(&self, spec: &TaskSpec, run_folder: PathBuf) -> Place {
-        let cwd = spec.roots.first().cloned().unwrap_or_else(|| run_folder.clone());
+        let cwd = spec.roots.iter().find(|root| root.is_dir()).unwrap_or(&run_folder).clone();
         Place { cwd, roots: spec.roots.clone(), home: self.home.clone(), run_folder }
     }
 

@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Answers all that is asked until every run has ended; unknown ones are approved and denied in turn.
-    fn settle(&mut self, owd: &Owd, tally: &mut Tally) -> BTreeMap<String, u64> {
+    fn settle(owd: &Owd, tally: &mut Tally) -> BTreeMap<String, u64> {
         let mut again: BTreeMap<String, u64> = BTreeMap::new();
         owd.owctl.ok(&["task", "pause", "tick"]);
         until("every run has ended", || {
@@ -126,7 +126,7 @@ impl World {
                 let category = item["approval"]["category"].as_str().unwrap_or_default();
                 if category == "unknown-outcome" {
                     tally.unknowns += 1;
-                    if tally.unknowns % 2 == 0 {
+                    if tally.unknowns.is_multiple_of(2) {
                         *again.entry(item["run"].as_str().expect("a run").into()).or_default() += 1;
                         owd.owctl.ok(&["inbox", "approve", id]);
                     } else {
@@ -185,11 +185,11 @@ impl World {
         if effects != later {
             tally.losses.push(format!("{effects} ends of effects, {later} runs after them"));
         }
-        self.check_slots(owd, tally);
+        Self::check_slots(owd, tally);
     }
 
     /// Each instant of `tick` has one record: no two records share one, and no second lies between two of them.
-    fn check_slots(&self, owd: &Owd, tally: &mut Tally) {
+    fn check_slots(owd: &Owd, tally: &mut Tally) {
         let why = owd.owctl.json(&["why", "tick"]);
         let mut stretches: Vec<(i64, i64, u64)> = vec![];
         for record in why["records"].as_array().expect("records") {
@@ -240,7 +240,7 @@ fn round(prepare: impl FnOnce(&mut World) -> Option<Owd>, tally: &mut Tally) {
     }
     tally.kills += 1;
     let owd = world.scratch.start();
-    let again = world.settle(&owd, tally);
+    let again = World::settle(&owd, tally);
     world.check(&owd, &again, tally);
     owd.stop();
 }

@@ -1,0 +1,104 @@
+//! Every command of the README is run, or is one of the few that need another system.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ow_test_support::{Scratch, binary, until};
+
+/// One fenced block: what stands after the fence, and its text.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = vec![];
+    let mut open: Option<(String, String)> = None;
+    for line in text.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(kind)) => open = Some((kind.to_owned(), String::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some((_, block)), None) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn the_readme_tells_what_works() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).expect("a README");
+    let scratch = Scratch::new();
+    let home = scratch.path();
+    let programs = binary("owd").parent().expect("a folder").to_owned();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let task = blocks(&readme).into_iter().find(|(kind, _)| kind == "toml").expect("the first task").1;
+    fs::write(home.join("reports.toml"), task).expect("the first task is saved");
+    let mut ran = 0;
+    for (kind, block) in blocks(&readme) {
+        for line in block.lines() {
+            match kind.as_str() {
+                "sh" => {
+                    let line = with_first_item(line, &scratch);
+                    let output = Command::new("sh")
+                        .args(["-c", &line])
+                        .current_dir(home)
+                        .env("PATH", &path)
+                        .env("OWD_HOME", home)
+                        .env("HOME", home)
+                        .output()
+                        .expect("a shell");
+                    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                    assert!(output.status.success(), "{line}: {told}{}", String::from_utf8_lossy(&output.stdout));
+                    ran += 1;
+                }
+                // The demo's own story, the tests themselves, the installation and the service have theirs.
+                "sh demo" => assert_eq!(line, "cargo build --release --bins && target/release/owd demo"),
+                "sh tests" => assert_eq!(line, "tests/run"),
+                "sh install" => assert_eq!(line, "cargo install --path daemon --path ctl"),
+                "sh service" => {
+                    let dry = scratch.owctl().run(&["service", "install", "--dry-run"]);
+                    assert_eq!(dry.code, 0, "{}", dry.stderr);
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(ran > 15, "only {ran} commands were found");
+    let stop = scratch.command().arg("stop").output().expect("owd");
+    assert!(stop.status.success());
+}
+
+/// Puts the id of the one pending approval where the README says `first`.
+fn with_first_item(line: &str, scratch: &Scratch) -> String {
+    if !line.ends_with(" first") {
+        return line.to_owned();
+    }
+    let item = until("an item waits", || {
+        scratch.owctl().json(&["inbox", "list"])["rows"]
+            .as_array()?
+            .iter()
+            .find_map(|item| (item["kind"] == "approval").then(|| item["id"].as_str().expect("an id").to_owned()))
+    });
+    line.replace(" first", &format!(" {item}"))
+}
+
+#[test]
+fn the_demo_reports_asks_and_shows_a_failure_and_finds_its_open_item_again() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("demo");
+    let demo = |seconds: &str| {
+        let output = Command::new(binary("owd"))
+            .args(["demo", "--seconds", seconds, "--dir"])
+            .arg(&dir)
+            .env_remove("OWD_HOME")
+            .output()
+            .expect("owd");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let first = demo("17");
+    for told in ["disks succeeded", "Asks: File what comes in by date", "inbox approve", "broken FAILED"] {
+        assert!(first.contains(told), "{told} is missing:\n{first}");
+    }
+    assert!(demo("1").contains("Still open from an earlier demo"));
+}
