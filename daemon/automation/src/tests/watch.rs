@@ -18,6 +18,9 @@ use crate::{Warning, WarningKind};
 
 const CASES: &str = include_str!("../../../../tests/cases/extensions-secrets-watch.json");
 
+/// A present at which every file of the test has been there for long.
+const LATER: &str = "2226-03-03T08:30Z";
+
 fn watches(path: &Path, more: &str) -> String {
     task(&format!("events = \"each\"\n[[trigger]]\nwatch = {{ path = {path:?}, settle = \"60ms\"{more} }}"))
 }
@@ -102,7 +105,7 @@ fn a_new_file_a_changed_one_and_a_moved_one_fire() {
 
 #[test]
 fn what_is_there_when_the_task_is_made_does_not_fire() {
-    let world = World::new("2026-03-03T08:30Z");
+    let world = World::new(LATER);
     world.write("in/old.txt", "old");
     let life = world.live();
     life.save("job", &watches(&world.path("in"), ""));
@@ -110,6 +113,17 @@ fn what_is_there_when_the_task_is_made_does_not_fire() {
     settle(&life, &world.path("in"), "job", &[]);
     world.write("in/old.txt", "not so old");
     fires(&life, "job", &["create marker", "change old.txt"]);
+    life.stop();
+}
+
+/// Between the saving of a task and the first look lies a moment, and with a crash in it a long one.
+#[test]
+fn what_came_after_the_task_was_made_fires_also_if_the_first_look_came_later_still() {
+    let world = World::new("2026-03-03T08:30Z");
+    world.write("in/early.txt", "1");
+    let life = world.live();
+    life.save("job", &watches(&world.path("in"), ""));
+    fires(&life, "job", &["create early.txt"]);
     life.stop();
 }
 
@@ -324,7 +338,7 @@ fn a_tree_is_watched_also_where_it_grows() {
 
 #[test]
 fn a_single_file_is_watched_over_atomic_saves() {
-    let world = World::new("2026-03-03T08:30Z");
+    let world = World::new(LATER);
     world.write("in/settings.toml", "one");
     let life = world.live();
     life.save("job", &watches(&world.path("in/settings.toml"), ""));

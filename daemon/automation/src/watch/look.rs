@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use ow_schedule::watch::Fingerprint;
 
 fn fingerprint(metadata: &Metadata) -> Fingerprint {
@@ -26,6 +27,16 @@ pub(crate) fn entry(path: &Path) -> Entry {
         Ok(metadata) if metadata.is_dir() => Entry::Folder,
         Ok(_) | Err(_) => Entry::Nothing,
     }
+}
+
+/// When a file last changed or came to its path, which unlike the time of its content nobody can set. Of a link, the
+/// later of its own and that of what it names.
+pub(crate) fn changed_at(path: &Path) -> Option<Timestamp> {
+    let of = |metadata: Metadata| {
+        let nanosecond = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+        Timestamp::from_nanosecond(nanosecond).ok()
+    };
+    fs::symlink_metadata(path).ok().and_then(of).max(fs::metadata(path).ok().and_then(of))
 }
 
 /// What is in a folder.

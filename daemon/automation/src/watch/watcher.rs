@@ -18,7 +18,7 @@ use tracing::{debug, info, warn};
 use super::event::text;
 use super::folders::{Hinted, Hints, OpenWatcher};
 use super::ground::{Ground, Place, Standing, Survey};
-use super::look::{Depth, Entry, entry};
+use super::look::{Depth, Entry, changed_at, entry};
 use super::target::{Target, TargetKey, targets};
 use super::watching::{Delivery, Watching, seen_file};
 use crate::handle::Shared;
@@ -30,6 +30,8 @@ const POLL: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_secs(2);
 /// A file that is being written hints at itself all the time; looking this seldom is soon enough.
 const BREATH: Duration = Duration::from_millis(20);
+/// A file is stamped with the system's last tick, which may lie this far back.
+const TICK: SignedDuration = SignedDuration::from_millis(10);
 /// Events accepted in one transaction.
 const BATCH: usize = 256;
 /// Tasks and stream events read at a time.
@@ -201,13 +203,15 @@ impl Watcher {
 
     /// Makes the watches those of the tasks as they are.
     async fn refresh(&mut self) -> Result<(), StoreError> {
-        let mut wanted: BTreeMap<TargetKey, Target> = BTreeMap::new();
+        let mut wanted: BTreeMap<TargetKey, (Target, Timestamp)> = BTreeMap::new();
         let filter = TaskFilter { with_watch: true, ..TaskFilter::default() };
         let mut page = PageRequest { after: None, limit: PAGE };
         loop {
             let found = self.shared.store.tasks(&filter, &page).await?;
             let live = found.rows.iter().filter(|row| !matches!(row.state, TaskState::Deleted { .. }));
-            wanted.extend(live.flat_map(targets));
+            for row in live {
+                wanted.extend(targets(row).into_iter().map(|(key, target)| (key, (target, row.updated_at))));
+            }
             match found.next {
                 Some(next) => page.after = Some(next),
                 None => break,
@@ -215,15 +219,15 @@ impl Watcher {
         }
         self.posts.retain(|user, post| match user {
             User::TaskFiles => true,
-            User::Task(key) => {
-                wanted.get(key).is_some_and(|target| post.watching.as_ref().is_some_and(|own| own.target == *target))
-            }
+            User::Task(key) => wanted
+                .get(key)
+                .is_some_and(|(target, _)| post.watching.as_ref().is_some_and(|own| own.target == *target)),
         });
         let mut new = BTreeSet::new();
-        for (key, target) in wanted {
+        for (key, (target, defined_at)) in wanted {
             let user = User::Task(key);
             if !self.posts.contains_key(&user) {
-                self.begin(&user, target).await?;
+                self.begin(&user, target, defined_at).await?;
                 new.insert(user);
             }
         }
@@ -233,8 +237,9 @@ impl Watcher {
         Ok(())
     }
 
-    /// Begins a watch with what it has seen in earlier lives. One that never looked takes what is there as seen.
-    async fn begin(&mut self, user: &User, target: Target) -> Result<(), StoreError> {
+    /// Begins a watch with what it has seen in earlier lives. One that never looked takes as seen what was there when
+    /// it was defined, and not what came before this look.
+    async fn begin(&mut self, user: &User, target: Target, defined_at: Timestamp) -> Result<(), StoreError> {
         let User::Task(key) = user else { return Ok(()) };
         let earlier = self.shared.store.watch_seen(key.task, &key.watch).await?;
         let known: Vec<(PathBuf, Fingerprint)> = if let Some(files) = earlier {
@@ -243,6 +248,8 @@ impl Watcher {
             let survey = self.look_at(&target.root, target.depth()).await;
             let there = survey.files.into_iter().filter(|(below, _)| target.means(below));
             let there: Vec<(PathBuf, Fingerprint)> = there.collect();
+            let root = target.root.clone();
+            let there = self.on_ground(move |_| there_before(defined_at, &root, there)).await;
             let seen: Vec<_> = there.iter().map(|(below, found)| seen_file(below, found)).collect();
             self.shared.store.note_watch_seen(key.task, &key.watch, &seen, &[]).await?;
             there
@@ -482,6 +489,17 @@ async fn sleep_until_or_for_ever(at: Option<Instant>) {
 fn path_of(root: &Path, below: &Path) -> PathBuf {
     // Joining an empty path would end the root with a slash, which no file has.
     if below.as_os_str().is_empty() { root.to_path_buf() } else { root.join(below) }
+}
+
+/// Leaves out what came or changed since.
+fn there_before(
+    instant: Timestamp,
+    root: &Path,
+    mut there: Vec<(PathBuf, Fingerprint)>,
+) -> Vec<(PathBuf, Fingerprint)> {
+    let instant = instant.checked_sub(TICK).unwrap_or(Timestamp::MIN);
+    there.retain(|(below, _)| changed_at(&path_of(root, below)).is_some_and(|at| at < instant));
+    there
 }
 
 fn look_again(root: &Path, due: Vec<PathBuf>) -> HashMap<PathBuf, Option<Fingerprint>> {
