@@ -126,7 +126,7 @@ impl Life {
             let (standing, checker) = (Arc::clone(&standing), Arc::clone(&checker));
             Arc::new(move |name: &TaskName, text: &str, file: Option<&Path>, now: Timestamp| {
                 let defaults = standing.read().expect("no holder panics").defaults.clone();
-                check_task(name, text, file, &defaults, &*checker, now)
+                check_task(name, text, file, &defaults, &checker, now)
             })
         };
         let automation = Automation::start(ow_automation::Parts {

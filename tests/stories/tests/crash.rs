@@ -52,6 +52,7 @@ args = { argv = ["sh", "{work}/count.sh", "{{ run.id }}", "tick"] }
 
 const AFTER: &str = r#"
 overlap = { allow = 20 }
+events = { each = 20 }
 
 [[trigger]]
 after = "effects"
