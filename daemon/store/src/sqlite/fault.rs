@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 
 use crate::{ResolveError, StoreError, TaskError};
 
-/// An SQLite error as the store's own. Which file it was is filled in where the store is known: [`Located`].
+/// An SQLite error as the store's own. Which file it was is filled in where the store is known: `Located`.
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         located(&error, Path::new(""))
