@@ -10,5 +10,5 @@ mod wait;
 
 pub use fault::{Fault, FaultAction, FaultCall};
 pub use owctl::{Answer, Owctl};
-pub use owd::{Owd, Scratch, binary};
+pub use owd::{Owd, Scratch, binary, id, rows};
 pub use wait::{LIMIT, monotonic, until};

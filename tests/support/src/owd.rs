@@ -212,6 +212,12 @@ impl Owd {
         rows(&self.owctl.json(&["inbox", "list"]))
     }
 
+    /// All Inbox items of a task, whatever became of them, newest first.
+    #[must_use]
+    pub fn all_items(&self, task: &str) -> Vec<Value> {
+        rows(&self.owctl.json(&["inbox", "list", "--all", "--task", task]))
+    }
+
     /// The runs of a task, newest first.
     #[must_use]
     pub fn runs(&self, task: &str) -> Vec<Value> {
@@ -226,6 +232,14 @@ impl Owd {
         })
     }
 
+    /// Waits until the newest run of a task has ended, however, and gives it.
+    #[expect(clippy::must_use_candidate, reason = "often it is only waited for")]
+    pub fn ended_run(&self, task: &str) -> Value {
+        until(&format!("the newest run of {task} has ended"), || {
+            self.runs(task).into_iter().next().filter(|run| !run["ended_at"].is_null())
+        })
+    }
+
     /// Waits until one item is pending, and gives it.
     #[expect(clippy::must_use_candidate, reason = "often it is only waited for")]
     pub fn item(&self) -> Value {
@@ -233,7 +247,19 @@ impl Owd {
     }
 }
 
-fn rows(page: &Value) -> Vec<Value> {
+/// The id of a row that `owctl` gave.
+///
+/// # Panics
+///
+/// When it has none.
+#[must_use]
+pub fn id(row: &Value) -> String {
+    row["id"].as_str().unwrap_or_else(|| panic!("no id in {row}")).to_owned()
+}
+
+/// The rows of a page that `owctl` gave.
+#[must_use]
+pub fn rows(page: &Value) -> Vec<Value> {
     page["rows"].as_array().cloned().unwrap_or_default()
 }
 
