@@ -87,6 +87,10 @@ impl Control for OwdControl {
         self.facts.automation.wake();
     }
 
+    fn expect_call(&self) {
+        self.facts.engine.expect_call();
+    }
+
     async fn pause_all(&self, by: &str) -> Result<(), StoreError> {
         self.facts.automation.pause_all(by).await
     }

@@ -62,6 +62,11 @@ impl Engine {
         *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets });
     }
 
+    /// Has a helper process ready for a call that is about to come.
+    pub fn expect_call(&self) {
+        self.helpers.warm();
+    }
+
     pub(crate) fn standing(&self) -> Arc<Standing> {
         Arc::clone(&self.standing.read().expect("no holder panics"))
     }

@@ -13,6 +13,9 @@ pub trait Control: Send + Sync + 'static {
     /// Something may be due or queued now. A hint, and cheap.
     fn wake(&self);
 
+    /// A call is about to be let through: what can be made ready for it may be. A hint, and cheap.
+    fn expect_call(&self) {}
+
     /// The kill switch: nothing starts, running calls are stopped, items stay.
     async fn pause_all(&self, by: &str) -> Result<(), StoreError>;
     async fn resume_all(&self) -> Result<(), StoreError>;

@@ -57,6 +57,9 @@ pub(super) async fn answer(
             .with_hint("the configuration says who may answer which inbox"));
     }
     let answer = read_answer(request, &item)?;
+    if answer.allows() {
+        api.control.expect_call();
+    }
     let resolved = api.store.resolve(item.id, &answer, &caller.0, api.control.now()).await?;
     api.control.wake();
     Ok(Answered(item_view(resolved.item)))
