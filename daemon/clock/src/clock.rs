@@ -1,9 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::manual::{Manual, ManualHand};
-use crate::system::SystemTimer;
+use crate::system::{SystemTimer, time_asleep};
 
 /// The wall clock. Clones share one source.
 #[derive(Clone, Debug)]
@@ -48,12 +49,26 @@ impl Clock {
         }
     }
 
+    /// How long the machine has been suspended since it booted; zero for ever where the system does not tell (all but
+    /// Linux).
+    ///
+    /// It only grows, to within a millisecond: two readings tell of a suspend between them also to who was not asleep
+    /// on this clock at the time.
+    #[must_use]
+    pub fn suspended(&self) -> Duration {
+        match &self.0 {
+            Source::System => time_asleep(),
+            Source::Manual(manual) => manual.suspended(),
+        }
+    }
+
     /// Sleeps until `at`, or until the clock is set or the machine resumes; for ever without an instant.
     ///
     /// # Cancel safety
     ///
-    /// Dropping it loses nothing: a jump of the clock is told to the next sleep of the same caller only if it
-    /// was asleep; after a drop compare [`Clock::now`] with what you knew.
+    /// Dropping it loses no time, but a jump of the clock is told only to who sleeps: it may have come just before the
+    /// drop, or between two sleeps. After a wake from elsewhere compare [`Clock::now`] and [`Clock::suspended`] with
+    /// what you knew.
     pub async fn wake_at(&self, at: Option<Timestamp>) -> Wake {
         match &self.0 {
             Source::System => SystemTimer::sleep(at).await,

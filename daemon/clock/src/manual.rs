@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -11,6 +12,7 @@ struct Stand {
     now: Timestamp,
     set: u64,
     resumed: u64,
+    suspended: Duration,
 }
 
 #[derive(Debug)]
@@ -20,11 +22,15 @@ pub(crate) struct Manual {
 
 impl Manual {
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { stand: watch::Sender::new(Stand { now, set: 0, resumed: 0 }) }
+        Self { stand: watch::Sender::new(Stand { now, set: 0, resumed: 0, suspended: Duration::ZERO }) }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.stand.borrow().now
+    }
+
+    pub(crate) fn suspended(&self) -> Duration {
+        self.stand.borrow().suspended
     }
 
     pub(crate) async fn sleep(&self, at: Option<Timestamp>) -> Wake {
@@ -71,6 +77,7 @@ impl ManualHand {
     /// The machine was suspended and wakes at `now`.
     pub fn resume(&self, now: Timestamp) {
         self.0.stand.send_modify(|stand| {
+            stand.suspended += Duration::try_from(now.duration_since(stand.now)).unwrap_or_default();
             stand.now = now;
             stand.resumed += 1;
         });
@@ -108,5 +115,28 @@ mod tests {
     async fn an_instant_that_has_passed_does_not_wait() {
         let (clock, _hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
         assert_eq!(clock.wake_at(Some(at("2026-03-03T05:00:00Z"))).await, Wake::Due);
+    }
+
+    #[tokio::test]
+    async fn a_jump_wakes_every_sleeper_and_time_that_is_not_yet_enough_none() {
+        let (clock, hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
+        let due = Some(at("2026-03-03T07:00:00Z"));
+        let (other, last) = (clock.clone(), at("2026-03-03T04:00:00Z"));
+        let (one, two, ()) = tokio::join!(clock.wake_at(due), other.wake_at(None), async {
+            hand.set(at("2026-03-03T06:59:59Z"));
+            assert_eq!(hand.sleepers(), 2);
+            hand.jump(last);
+        });
+        assert_eq!((one, two, clock.now(), hand.sleepers()), (Wake::ClockSet, Wake::ClockSet, last, 0));
+    }
+
+    #[tokio::test]
+    async fn a_suspend_is_seen_by_who_was_not_asleep() {
+        let (clock, hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
+        let before = clock.suspended();
+        hand.set(at("2026-03-03T07:00:00Z"));
+        assert_eq!(clock.suspended(), before);
+        hand.resume(at("2026-03-03T15:00:00Z"));
+        assert_eq!(clock.suspended(), before + std::time::Duration::from_hours(8));
     }
 }

@@ -25,9 +25,13 @@ impl SystemTimer {
         let asleep = time_asleep();
         // Without an instant the timer still stands, far away: only so does the kernel tell of a set clock.
         let at = at.unwrap_or(Timestamp::MAX);
-        match wait(at).await {
+        let waited = wait(at).await;
+        // The instant may have come in the suspend; that there was one matters more.
+        if time_asleep().saturating_sub(asleep) > SUSPENDED {
+            return Wake::Resumed;
+        }
+        match waited {
             Ok(()) => Wake::Due,
-            Err(_) if time_asleep().saturating_sub(asleep) > SUSPENDED => Wake::Resumed,
             Err(_) => Wake::ClockSet,
         }
     }
@@ -77,7 +81,7 @@ async fn fall_back(at: Timestamp) -> Result<(), Errno> {
 }
 
 /// How long the machine has been suspended since it booted.
-fn time_asleep() -> Duration {
+pub(crate) fn time_asleep() -> Duration {
     let read = |id| {
         let time = clock_gettime(id);
         Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -87,6 +91,8 @@ fn time_asleep() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use jiff::SignedDuration;
 
     use crate::{Clock, Wake};
@@ -103,5 +109,18 @@ mod tests {
     async fn an_instant_that_has_passed_does_not_wait() {
         let clock = Clock::system();
         assert_eq!(clock.wake_at(Some(clock.now() - SignedDuration::from_secs(5))).await, Wake::Due);
+    }
+
+    #[tokio::test]
+    async fn without_an_instant_it_sleeps_on() {
+        let slept = tokio::time::timeout(Duration::from_millis(30), Clock::system().wake_at(None)).await;
+        assert!(slept.is_err(), "{slept:?}");
+    }
+
+    #[test]
+    fn the_time_asleep_never_shrinks() {
+        let clock = Clock::system();
+        let before = clock.suspended();
+        assert!(clock.suspended() + Duration::from_millis(1) >= before);
     }
 }

@@ -17,9 +17,10 @@ pub enum Rewind {
 
 /// Says what setting the clock back to `now` does to a record: what had fired stays, what else is later is voided.
 ///
-/// Afterwards the task's mark is the earlier of the old one and `now`, and the instants of kept records later than
-/// that, which have all fired, are `fired_ahead` of each plan until the mark has passed them. Nothing is due at once,
-/// so nothing bursts. `schedule` is that of the revision that made the record.
+/// Slots that a catch-up run stood for have had their run: if there are such records later than the new time, take the
+/// end of the last one for `now`. Afterwards the task's mark is the earlier of the old one and `now`, and what fired
+/// later than that is `fired_ahead` of each plan until the mark has passed it. Nothing is due at once, so nothing
+/// bursts. `schedule` is that of the revision that made the record.
 #[must_use]
 pub fn rewind(schedule: &Schedule, key: &SlotKey, disposition: &Disposition, now: Timestamp) -> Rewind {
     match (key, disposition) {

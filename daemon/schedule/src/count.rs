@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 use crate::cron::{Cron, next_second, whole_second};
-use crate::every::Every;
+use crate::every::{Every, Phase, TICK};
 use crate::segment::Segment;
 
 const DAY_SECONDS: u32 = 86_400;
@@ -27,7 +27,9 @@ pub(crate) fn crons_without(
     }
     let all = Mask::of(crons, |_| true);
     let real_time = Mask::of(crons, |cron| cron.follows_real_time);
-    let mut tally = Tally { crons, every, times: HashMap::new() };
+    // Only what every row has on whole seconds can be an expression's instant too.
+    let rows: Vec<Every> = every.iter().filter_map(|row| row.on_whole_seconds()).collect();
+    let mut tally = Tally { crons, rows: &rows, times: HashMap::new(), taken: HashMap::new() };
     let mut total = 0;
     let mut segment = Segment::at(zone, after);
     let Some(mut from) = next_second(segment.local(after)) else { return 0 };
@@ -79,9 +81,11 @@ impl Mask {
 
 struct Tally<'a> {
     crons: &'a [Cron],
-    every: &'a [Every],
+    rows: &'a [Every],
     /// The times of a day on which exactly these expressions match.
     times: HashMap<Mask, Times>,
+    /// How many of a day's times the rows have too, by where in the day each row stands.
+    taken: HashMap<(Mask, Vec<Phase>), u64>,
 }
 
 impl Tally<'_> {
@@ -121,17 +125,45 @@ impl Tally<'_> {
     fn count_day(&mut self, segment: Segment, date: Date, seconds: Range<u32>, mask: Mask) -> u64 {
         let crons = self.crons;
         let times = self.times.entry(mask).or_insert_with(|| Times::of(crons, mask));
-        let named = if seconds == (0..DAY_SECONDS) { times.total } else { times.within(&seconds) };
-        let Some(midnight) = segment.instant_of(date.to_datetime(jiff::civil::Time::midnight())) else { return named };
-        if self.every.is_empty() || named == 0 {
+        let whole = seconds == (0..DAY_SECONDS);
+        let named = if whole { times.total } else { times.within(&seconds) };
+        let Some(midnight) = segment.instant_of(date.to_datetime(Time::midnight())) else { return named };
+        if self.rows.is_empty() || named == 0 {
             return named;
         }
-        let at = |second: u32| midnight.checked_add(i64::from(second).seconds());
-        let taken = (seconds.start..seconds.end)
-            .filter(|second| times.has(*second))
-            .filter(|second| at(*second).is_ok_and(|at| self.every.iter().any(|every| every.contains(at))));
-        named - taken.count() as u64
+        let rows = self.rows;
+        let phases: Option<Vec<_>> = rows.iter().map(|row| row.phase(midnight)).collect();
+        named
+            - match phases.filter(|_| whole) {
+                Some(phases) => {
+                    *self.taken.entry((mask, phases)).or_insert_with(|| taken(rows, times, midnight, &seconds))
+                }
+                None => taken(rows, times, midnight, &seconds),
+            }
     }
+}
+
+/// How many of these seconds are times of the expressions and in a row too.
+fn taken(rows: &[Every], times: &Times, midnight: Timestamp, seconds: &Range<u32>) -> u64 {
+    let mut found = Vec::new();
+    for row in rows {
+        let mut last = midnight.checked_sub(TICK).unwrap_or(midnight);
+        while let Some(next) = row.next_after(last) {
+            let second = next.duration_since(midnight).as_secs();
+            match u32::try_from(second) {
+                Ok(second) if second < seconds.end => {
+                    if second >= seconds.start && times.has(second) {
+                        found.push(second);
+                    }
+                }
+                _ => break,
+            }
+            last = next;
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.len() as u64
 }
 
 /// A day's seconds, one bit each.

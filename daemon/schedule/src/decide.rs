@@ -132,8 +132,10 @@ impl Planner<'_, '_> {
         for stretch in self.input.stretches(after, earlier(*oldest, TICK)) {
             self.record(&stretch, missed_for(&format!("down: more than {max} to catch up"), None));
         }
-        for instant in newest {
-            let run = self.start(Cause::CatchUp { from: instant, until: instant, count: 1 }, instant);
+        for (place, instant) in newest.into_iter().enumerate() {
+            let cause = Cause::CatchUp { from: instant, until: instant, count: 1 };
+            // The first makes others go; the rest wait behind it instead of cancelling it.
+            let run = if place == 0 { self.start(cause, instant) } else { self.queue(cause, instant) };
             self.record(&Stretch::one(instant), missed_for("down", Some(run)));
         }
     }
@@ -191,11 +193,16 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Begins a run for slots, and cancels those that have to make way for it.
+    /// Creates a run for slots, and cancels those that have to make way for it.
     fn start(&mut self, cause: Cause, scheduled_for: Timestamp) -> RunId {
+        let run = self.queue(cause, scheduled_for);
+        self.plan.cancel.extend(self.line.leaves_for_slot(run));
+        run
+    }
+
+    /// Creates a run beside or behind those that there are.
+    fn queue(&mut self, cause: Cause, scheduled_for: Timestamp) -> RunId {
         let run = (self.ids)();
-        let leaving = self.line.leaves_for_slot(run);
-        self.plan.cancel.extend(leaving);
         self.line.join(run);
         self.plan.runs.push(PlannedRun { id: run, cause, scheduled_for, events: Vec::new(), depth: 0 });
         run
@@ -229,12 +236,8 @@ impl Planner<'_, '_> {
     }
 
     fn start_for_events(&mut self, count: u32, received_at: Timestamp) -> RunId {
-        let run = (self.ids)();
-        let leaving = self.line.leaves_for_event(run);
-        self.plan.cancel.extend(leaving);
-        self.line.join(run);
-        let cause = Cause::Event { count };
-        self.plan.runs.push(PlannedRun { id: run, cause, scheduled_for: received_at, events: Vec::new(), depth: 0 });
+        let run = self.queue(Cause::Event { count }, received_at);
+        self.plan.cancel.extend(self.line.leaves_for_event(run));
         run
     }
 

@@ -14,6 +14,13 @@ pub(crate) struct Every {
     step: i128,
 }
 
+/// How far into its step a row is at a midnight.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Phase {
+    NotBegun,
+    At(i128),
+}
+
 impl Every {
     pub(crate) fn new(period: Span, anchor: Timestamp) -> Result<Self, ScheduleError> {
         if period < LEAST || period > MOST {
@@ -31,6 +38,22 @@ impl Every {
     pub(crate) fn contains(self, at: Timestamp) -> bool {
         let since = at.as_nanosecond() - self.first;
         since >= 0 && since % self.step == 0
+    }
+
+    /// Those that are whole seconds of Unix time.
+    pub(crate) fn on_whole_seconds(self) -> Option<Self> {
+        let second = 1_000_000_000;
+        self.common(Self { first: i128::from(Timestamp::MIN.as_second()) * second, step: second })
+    }
+
+    /// Where the row stands in the day that begins at `midnight`: days alike have the same of it. None: it begins
+    /// within that day, and no other is like it.
+    pub(crate) fn phase(self, midnight: Timestamp) -> Option<Phase> {
+        let since = midnight.as_nanosecond() - self.first;
+        if since >= 0 {
+            return Some(Phase::At(since % self.step));
+        }
+        (since < -86_400_000_000_000).then_some(Phase::NotBegun)
     }
 
     /// How many lie in `(after, until]`.

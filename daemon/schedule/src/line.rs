@@ -105,7 +105,8 @@ impl Line {
     /// Takes out the runs that make way for `newer`, with the reasons.
     pub(crate) fn leaves_for_slot(&mut self, newer: RunId) -> Vec<(RunId, String)> {
         let cancels = self.overlap == Overlap::CancelPrevious;
-        let previous: Vec<RunId> = self.counted().filter(|_| cancels).map(|run| run.run).collect();
+        let others = self.counted().map(|run| run.run).filter(|run| cancels && *run != newer);
+        let previous: Vec<RunId> = others.collect();
         self.runs.retain(|run| !previous.contains(&run.run));
         let mut leaving: Vec<_> = previous.into_iter().map(|run| (run, "overlap: cancel-previous".into())).collect();
         leaving.extend(self.leaves_for_event(newer));

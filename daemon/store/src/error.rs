@@ -15,9 +15,9 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
-    #[error("store {} has format {found}; this owd reads up to {known}", file.display())]
+    #[error("store {} has format {found}, made by a newer owd; this one reads up to {known}: install that owd again, or restore a backup with `owd restore`", file.display())]
     Newer { file: PathBuf, found: u32, known: u32 },
-    #[error("store {} is damaged: {why}", file.display())]
+    #[error("store {} is damaged: {why}; it is left as it is: restore a backup with `owd restore`", file.display())]
     Damaged { file: PathBuf, why: String },
     #[error("the disk that holds {} is full", file.display())]
     Full { file: PathBuf },

@@ -161,7 +161,6 @@ fn a_step_that_approves_its_own_item_gets_nothing() {
         owctl = owctl.display(),
     );
     fs::write(scratch.work().join("self.sh"), script).expect("a script");
-    scratch.config("[policy]\nallow = [\"sh\"]\n");
     scratch.task(
         "selfish",
         "[[step]]\ntool = \"shell\"\nargs = { argv = [\"sh\", \"{work}/self.sh\", \"{{ event.item }}\"] }\n",

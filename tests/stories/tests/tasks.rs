@@ -1,8 +1,10 @@
-//! Tasks as a person has them: files and stored ones, plans, permissions, pauses, bad input.
+//! Tasks as a person has them: files and stored ones, plans, permissions, steps, triggers, pauses.
 
 use std::fs;
 
-use ow_test_support::{Scratch, until};
+use ow_stories::{ASKING, asking, executions};
+use ow_test_support::{Answer, Scratch, id, until};
+use serde_json::{Value, json};
 
 const REPORT: &str = r#"
 title = "Morning disk report"
@@ -50,31 +52,6 @@ fn an_allowed_task_runs_without_asking_until_a_step_changes() {
     owd.owctl.ok(&["reload"]);
     owd.owctl.ok(&["task", "run", "reports"]);
     assert_eq!(owd.item()["approval"]["tool"], "write_file");
-}
-
-#[test]
-fn a_file_that_comes_into_a_watched_folder_runs_the_task() {
-    let scratch = reports();
-    let owd = scratch.start();
-    owd.owctl.ok(&["task", "allow", "reports", "--yes"]);
-    for name in ["please.txt", "; rm -rf ~.txt", "-o.txt", "two\nlines.txt", "\u{202e}txt.exe.txt"] {
-        fs::write(scratch.work().join("reports/requests").join(name), "now").expect("a file");
-    }
-    let run = owd.run_in("reports", "succeeded");
-    assert_eq!(run["cause"]["kind"], "event", "{run}");
-    assert!(scratch.work().exists());
-}
-
-#[test]
-fn a_file_that_came_while_owd_was_down_fires_at_the_start() {
-    let scratch = reports();
-    let owd = scratch.start();
-    owd.owctl.ok(&["task", "allow", "reports", "--yes"]);
-    owd.stop();
-    fs::write(scratch.work().join("reports/requests/late.txt"), "now").expect("a file");
-    let owd = scratch.start();
-    assert_eq!(owd.run_in("reports", "succeeded")["cause"]["kind"], "event");
-    assert_eq!(owd.runs("reports").len(), 1);
 }
 
 #[test]
@@ -151,50 +128,178 @@ fn every_due_slot_has_its_record() {
     assert_eq!(forecast["rows"].as_array().map(Vec::len), Some(3), "{forecast}");
 }
 
-/// Each kind of bad input: told by name, value and remedy; nothing is stored.
 #[test]
-fn bad_definitions_are_refused_by_name_value_and_remedy() {
-    let step = "[[step]]\ntool = \"shell\"\nargs = { argv = [\"true\"] }\n";
+fn a_file_that_is_new_or_changed_is_noticed_without_a_word() {
     let scratch = Scratch::new();
     let owd = scratch.start();
-    for (text, told) in [
-        (format!("[[trigger]]\ncron = \"0 66 * * *\"\n\n{step}"), "hour"),
-        (format!("[[trigger]]\ncron = \"0 0 30 2 *\"\n\n{step}"), "cron"),
-        (format!("timezone = \"Europe/Pariss\"\n{step}"), "Europe/Pariss"),
-        (format!("timeout = \"soon\"\n{step}"), "soon"),
-        (format!("tittle = \"x\"\n{step}"), "title"),
-        ("[[step]]\ntool = \"shel\"\nargs = {}\n".to_owned(), "shell"),
-        ("[[step]]\ntool = \"shell\"\nargs = { argv = \"true\" }\n".to_owned(), "argv"),
-        ("[[step]]\ntool = \"shell\"\nargs = { argv = [\"{{ steps.ghost.stdout }}\"] }\n".to_owned(), "ghost"),
-        ("[[step]]\ntool = \"shell\"\nargs = { argv = [\"{{ slot.date\"] }\n".to_owned(), "}}"),
-        (format!("[[trigger]]\nat = \"2020-01-01T00:00:00Z\"\n\n{step}"), "past"),
-        (format!("[[trigger]]\nafter = \"bad\"\n\n{step}"), "follows itself"),
-        ("title = \"no steps\"\n".to_owned(), "step"),
-    ] {
-        let file = scratch.path().join("bad.toml");
-        fs::write(&file, &text).expect("a file");
-        let added = owd.owctl.run(&["task", "add", file.to_str().expect("a path")]);
-        assert_ne!(added.code, 0, "{text}\n{}", added.stdout);
-        assert!(added.stderr.contains(told), "{text}\n{}", added.stderr);
-    }
-    assert_eq!(owd.owctl.json(&["task", "list"])["rows"].as_array().map(Vec::len), Some(0));
+    scratch.task("asking", ASKING);
+    until("the task is there", || (owd.owctl.run(&["task", "show", "asking"]).code == 0).then_some(()));
+    scratch.task("asking", &format!("title = \"Another\"\n{ASKING}"));
+    until("it is revised", || {
+        let shown = owd.owctl.json(&["task", "show", "asking"]);
+        (shown["revision"] == 2 && shown["title"] == "Another").then_some(())
+    });
 }
 
 #[test]
-fn backup_and_restore_ask_open_questions_anew() {
+fn a_stored_task_is_added_edited_taken_out_deleted_and_brought_back() {
     let scratch = Scratch::new();
-    scratch.task("asking", "[[step]]\ntool = \"shell\"\nargs = { argv = [\"touch\", \"{work}/x\"] }\n");
     let owd = scratch.start();
-    owd.owctl.ok(&["task", "run", "asking"]);
-    let item = owd.item();
-    let into = scratch.path().join("backup");
-    owd.owctl.ok(&["backup", into.to_str().expect("a path")]);
-    owd.stop();
-    let restored = scratch.command().arg("restore").arg(&into).output().expect("owd");
-    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    let file = scratch.path().join("mine.toml");
+    fs::write(&file, "title = \"Mine\"\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n").expect("a file");
+    let file = file.to_string_lossy().into_owned();
+    owd.owctl.ok(&["task", "add", &file]);
+    let again = owd.owctl.run(&["task", "add", &file]);
+    assert_ne!(again.code, 0, "a name is taken once");
+
+    let editor = scratch.path().join("editor");
+    fs::write(&editor, "#!/bin/sh\nsed -i s/Mine/Ours/ \"$1\"\n").expect("an editor");
+    fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let edited = Answer::within_limit(owd.owctl.command(&["task", "edit", "mine"]).env("EDITOR", &editor));
+    assert_eq!(edited.code, 0, "{}", edited.stderr);
+    let shown = owd.owctl.json(&["task", "show", "mine"]);
+    assert_eq!((&shown["title"], &shown["revision"]), (&json!("Ours"), &json!(2)));
+
+    let folder = scratch.path().join("exported").to_string_lossy().into_owned();
+    owd.owctl.ok(&["task", "export", "--all", &folder]);
+    owd.owctl.ok(&["task", "rm", "mine", "--yes"]);
+    assert_eq!(owd.owctl.run(&["task", "show", "mine"]).code, 4);
+    owd.owctl.ok(&["task", "import", &folder]);
+    assert_eq!(owd.owctl.json(&["task", "show", "mine"])["title"], "Ours");
+    owd.owctl.ok(&["task", "run", "mine", "--wait"]);
+}
+
+#[test]
+fn a_deleted_task_leaves_its_records() {
+    let scratch = Scratch::new();
     let owd = scratch.start();
-    let anew = owd.item();
-    assert_ne!(anew["id"], item["id"]);
-    let old = owd.owctl.run(&["inbox", "approve", item["id"].as_str().expect("an id")]);
-    assert_eq!(old.code, 5, "{}", old.stderr);
+    let file = scratch.path().join("mine.toml");
+    fs::write(&file, "[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n").expect("a file");
+    owd.owctl.ok(&["task", "add", &file.to_string_lossy()]);
+    owd.owctl.ok(&["task", "run", "mine", "--wait"]);
+    let run = id(&owd.runs("mine")[0]);
+    owd.owctl.ok(&["task", "rm", "mine", "--yes"]);
+    assert_eq!(owd.owctl.json(&["run", "show", &run])["state"], "succeeded");
+}
+
+/// The states of a run's calls, by step.
+fn states(shown: &Value) -> Vec<(u64, String)> {
+    let calls = shown["calls"].as_array().expect("calls").iter();
+    calls
+        .map(|call| (call["step"].as_u64().expect("a step"), call["state"].as_str().expect("a state").into()))
+        .collect()
+}
+
+#[test]
+fn steps_read_what_earlier_ones_gave_and_are_left_out_by_their_condition() {
+    let scratch = Scratch::new();
+    scratch.config("[policy]\nallow = [\"false\", \"touch\"]\n");
+    scratch.task(
+        "steps",
+        r#"
+[[step]]
+tool = "shell"
+args = { argv = ["false"] }
+save-as = "broken"
+on-error = "continue"
+
+[[step]]
+tool = "shell"
+if = "steps.broken.error is not none"
+args = { argv = ["touch", "{work}/handled"] }
+
+[[step]]
+tool = "shell"
+if = "steps.broken.error is none"
+args = { argv = ["touch", "{work}/not-broken"] }
+
+[[step]]
+tool = "shell"
+args = { argv = ["false"] }
+
+[[step]]
+tool = "shell"
+args = { argv = ["touch", "{work}/too-far"] }
+"#,
+    );
+    let owd = scratch.start();
+    let waited = owd.owctl.run(&["task", "run", "steps", "--wait"]);
+    assert_eq!(waited.code, 1, "a failure is no success\n{}{}", waited.stdout, waited.stderr);
+    let run = owd.run_in("steps", "failed");
+    assert_eq!(run["failure"], "step", "{run}");
+    let shown = owd.owctl.json(&["run", "show", &id(&run)]);
+    let expected = [(0, "failed"), (1, "done"), (3, "failed")].map(|(step, state)| (step, state.to_owned()));
+    assert_eq!(states(&shown), expected, "{shown}");
+    let there = ["handled", "not-broken", "too-far"].map(|name| scratch.work().join(name).exists());
+    assert_eq!(there, [true, false, false]);
+}
+
+#[test]
+fn a_failed_run_is_retried_as_often_as_the_task_says_and_by_hand() {
+    let scratch = Scratch::new();
+    scratch.task(
+        "reading",
+        "roots = [\"{work}\"]\nretry = { attempts = 2, backoff = \"1s\" }\n\
+         [[step]]\ntool = \"read_file\"\nargs = { path = \"{work}/missing\" }\n",
+    );
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "reading"]);
+    let runs = until("the first attempt and two more have failed", || {
+        let runs = owd.runs("reading");
+        (runs.len() == 3 && runs.iter().all(|run| run["state"] == "failed")).then_some(runs)
+    });
+    for pair in runs.windows(2) {
+        assert_eq!(pair[0]["retry_of"], pair[1]["id"], "each hangs off the one before");
+    }
+    let last = &runs[0];
+    fs::write(scratch.work().join("missing"), "found").expect("a file");
+    owd.owctl.ok(&["run", "retry", &id(last)]);
+    owd.run_in("reading", "succeeded");
+}
+
+#[test]
+fn a_task_follows_another_and_one_runs_at_each_start() {
+    let scratch = Scratch::new();
+    let step = "[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n";
+    scratch.task("first", &format!("[[trigger]]\nstartup = true\n{step}"));
+    scratch.task("second", &format!("[[trigger]]\nafter = {{ task = \"first\", on = \"success\" }}\n{step}"));
+    scratch.task("never", &format!("[[trigger]]\nafter = {{ task = \"first\", on = \"failure\" }}\n{step}"));
+    for lives in 1..=2 {
+        let owd = scratch.start();
+        until("both have run", || {
+            let ended = |task: &str| owd.runs(task).iter().filter(|run| run["state"] == "succeeded").count();
+            (ended("first") == lives && ended("second") == lives).then_some(())
+        });
+        assert!(owd.runs("never").is_empty());
+        owd.stop();
+    }
+}
+
+#[test]
+fn a_slot_that_did_not_run_says_why() {
+    let scratch = asking();
+    scratch.task("asking", &format!("[[trigger]]\ncron = \"* * * * * *\"\n{ASKING}"));
+    let owd = scratch.start();
+    owd.item();
+    let why = until("a slot is held back", || {
+        let why = owd.owctl.json(&["why", "asking"]);
+        let records = why["records"].as_array()?.clone();
+        records.into_iter().find(|record| record["disposition"] == "skipped")
+    });
+    assert!(why["why"].as_str().is_some_and(|why| !why.is_empty()), "{why}");
+    assert_eq!(executions(&scratch), 0);
+}
+
+#[test]
+fn a_paused_task_does_not_fire_until_it_is_resumed() {
+    let scratch = Scratch::new();
+    scratch
+        .task("tick", "[[trigger]]\ncron = \"* * * * * *\"\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n");
+    let owd = scratch.start();
+    owd.run_in("tick", "succeeded");
+    owd.owctl.ok(&["task", "pause", "tick"]);
+    assert!(owd.owctl.json(&["task", "show", "tick"])["next_due"].is_null());
+    let before = owd.runs("tick").len();
+    owd.owctl.ok(&["task", "resume", "tick"]);
+    until("it fires again", || (owd.runs("tick").len() > before).then_some(()));
 }

@@ -1,10 +1,13 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::binary;
+use crate::{LIMIT, binary};
 
 /// `owctl` against one owd.
 #[derive(Clone, Debug)]
@@ -38,9 +41,9 @@ impl Owctl {
     ///
     /// # Panics
     ///
-    /// When it cannot be started.
+    /// When it cannot be started, or has not ended within the limit.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Answer {
-        Answer::of(&self.command(args).output().expect("owctl starts"))
+        Answer::within_limit(&mut self.command(args))
     }
 
     /// Runs it and asks for success.
@@ -69,6 +72,26 @@ impl Owctl {
 }
 
 impl Answer {
+    /// Runs a command to its end.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started, or has not ended within the limit; it is killed then.
+    pub fn within_limit(command: &mut Command) -> Self {
+        let shown = format!("{command:?}");
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid is not 0");
+        let (ended, output) = mpsc::channel();
+        // Not joined: after the limit it holds the pipes of a process that is being killed.
+        thread::spawn(move || ended.send(child.wait_with_output()));
+        let Ok(output) = output.recv_timeout(LIMIT) else {
+            let killed = kill_process(pid, Signal::KILL);
+            panic!("killed ({killed:?}), having waited {LIMIT:?} for the end of {shown}");
+        };
+        Self::of(&output.expect("a child can be waited for"))
+    }
+
     #[must_use]
     pub fn of(output: &Output) -> Self {
         Self {

@@ -18,6 +18,21 @@ fn no_source_holds_an_unfinished_mark_or_a_test_that_does_not_run() {
 }
 
 #[test]
+fn what_is_left_to_do_names_its_issue() {
+    let mark = concat!("TO", "DO");
+    for file in files(&root(), ".rs").into_iter().chain(files(&root(), ".toml")) {
+        let text = fs::read_to_string(&file).expect("a source");
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains(mark)) {
+            let named = line.split(mark).skip(1).all(|rest| {
+                let digits = rest.strip_prefix("(#").and_then(|rest| rest.split_once(')'));
+                digits.is_some_and(|(digits, _)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+            });
+            assert!(named, "{}:{}: {line}", file.display(), number + 1);
+        }
+    }
+}
+
+#[test]
 fn every_crate_says_what_it_is() {
     for file in files(&root(), "src/lib.rs").into_iter().chain(files(&root(), "src/main.rs")) {
         let text = fs::read_to_string(&file).expect("a source");
