@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use ow_clock::Wake;
+use ow_clock::{Clock, Wake};
 use ow_model::Span;
 use ow_store::{Claim, StoreError, WakeTimes};
 use tokio::time::{Instant, timeout_at};
@@ -27,6 +27,8 @@ const LAST_RETRY: Span = Span::from_secs(60);
 const AHEAD: Span = Span::from_secs(2);
 /// After so many rounds that changed nothing the store is taken to be at fault. Events of one instant take a few.
 const ROUNDS: u32 = 64;
+/// A machine that was suspended for less was not: its two clocks are read one after the other.
+const SUSPENDED: Duration = Duration::from_millis(100);
 /// How long interrupted runs may take to become durable as such.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -38,8 +40,8 @@ pub(crate) struct Timer {
     stop: CancellationToken,
     /// Since when owd has been awake without a gap.
     awake_since: Timestamp,
-    /// The last wake, on the wall and on a clock that nobody sets.
-    mark: (Timestamp, Instant),
+    /// What the clock said last.
+    mark: Reading,
     /// The clock was set back and the store does not know yet.
     set_back: bool,
     /// What the store said last; none once something may have changed.
@@ -47,6 +49,31 @@ pub(crate) struct Timer {
     retry: Option<Span>,
     /// When the network was last found to be there.
     network_seen: Option<Instant>,
+}
+
+/// What the clock says of one moment.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    now: Timestamp,
+    awake: Duration,
+    suspended: Duration,
+}
+
+impl Reading {
+    /// Reads again what was not read at once: a busy machine may stop owd between two clocks, and that is no jump.
+    fn of(clock: &Clock) -> Self {
+        const TRIES: u32 = 4;
+
+        let mut reading = Self { awake: clock.awake(), suspended: clock.suspended(), now: clock.now() };
+        for _ in 0..TRIES {
+            let awake = clock.awake();
+            if awake.saturating_sub(reading.awake) < SUSPENDED {
+                break;
+            }
+            reading = Self { awake, suspended: clock.suspended(), now: clock.now() };
+        }
+        reading
+    }
 }
 
 /// Why the timer is awake.
@@ -59,7 +86,7 @@ enum Woken {
 impl Timer {
     pub(crate) fn new(shared: Arc<Shared>, workers: Workers, started: Timestamp, stop: CancellationToken) -> Self {
         let retention = Retention::new(started);
-        let mark = (started, Instant::now());
+        let mark = Reading { now: started, ..Reading::of(&shared.clock) };
         Self {
             shared,
             workers,
@@ -92,13 +119,10 @@ impl Timer {
 
     async fn woken(&mut self, woken: Woken) {
         match woken {
-            Woken::Clock(wake) => self.note_time(Some(wake)),
-            Woken::Hint => {
-                self.note_time(None);
-                self.known = None;
-            }
+            // What the store said is still so; asking again would only make the claim late.
+            Woken::Clock(Wake::Due) => {}
+            Woken::Clock(Wake::Resumed | Wake::ClockSet) | Woken::Hint => self.known = None,
             Woken::Returned(returned) => {
-                self.note_time(None);
                 self.settle(returned).await;
                 self.known = None;
             }
@@ -138,13 +162,13 @@ impl Timer {
     /// One path for start, catch-up and tick: asks what is due until nothing is.
     async fn do_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let store = Arc::clone(&self.shared.store);
-        if self.set_back {
-            store.clock_changed(self.shared.clock.now()).await?;
-            self.set_back = false;
-        }
         let mut rounds = 0_u32;
         loop {
-            let now = self.shared.clock.now();
+            let now = self.present();
+            if self.set_back {
+                store.clock_changed(now).await?;
+                self.set_back = false;
+            }
             let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
             let times = match self.known.take() {
                 Some(times) => times,
@@ -235,35 +259,34 @@ impl Timer {
         wake_at
     }
 
-    /// Takes note of how the clock moved since the last wake. A jump is told only to who sleeps; that the clock went
-    /// back is seen anyway.
-    fn note_time(&mut self, wake: Option<Wake>) {
-        let (then, instant) = std::mem::replace(&mut self.mark, (self.shared.clock.now(), Instant::now()));
-        let (now, passed) = (self.mark.0, self.mark.1 - instant);
-        let expected = then + SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+    /// Returns the present, with note taken of how the clock moved since it was asked last.
+    ///
+    /// A jump is told only to who sleeps, and the news is lost with the sleep when something else wakes the timer; so
+    /// it is read off the clock itself.
+    fn present(&mut self) -> Timestamp {
+        let before = std::mem::replace(&mut self.mark, Reading::of(&self.shared.clock));
+        let Reading { now, awake, suspended } = self.mark;
+        let (then, slept) = (before.now, suspended.saturating_sub(before.suspended));
+        let passed = awake.saturating_sub(before.awake).saturating_add(slept);
+        let expected = then.saturating_add(SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX));
+        let expected = expected.expect("an absolute duration saturates");
         if now < then {
             info!(%then, %now, "the clock was set back");
             self.set_back = true;
             self.awake_since = self.awake_since.min(now);
             self.known = None;
         }
-        match wake {
-            // What the store said is still so; asking again would only make the claim late.
-            Some(Wake::Due) | None => {}
-            Some(Wake::Resumed) => {
-                info!(%then, %now, "the machine was suspended");
-                self.awake_since = now;
-                self.known = None;
-            }
-            Some(Wake::ClockSet) => {
-                // Instants that the clock jumped over never were; they are caught up with.
-                if now.duration_since(expected) > AHEAD.signed() {
-                    info!(%then, %now, "the clock was set ahead");
-                    self.awake_since = now;
-                }
-                self.known = None;
-            }
+        if slept > SUSPENDED {
+            info!(%then, %now, "the machine was suspended");
+            self.awake_since = now;
+            self.known = None;
+        } else if now.duration_since(expected) > AHEAD.signed() {
+            // Instants that the clock jumped over never were; they are caught up with.
+            info!(%then, %now, "the clock was set ahead");
+            self.awake_since = now;
+            self.known = None;
         }
+        now
     }
 
     /// Lets what runs go on for the grace period, then interrupts it and waits until that is durable.

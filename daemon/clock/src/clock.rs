@@ -4,7 +4,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::manual::{Manual, ManualHand};
-use crate::system::{SystemTimer, time_asleep};
+use crate::system::{SystemTimer, time_asleep, time_awake};
 
 /// The wall clock. Clones share one source.
 #[derive(Clone, Debug)]
@@ -62,13 +62,25 @@ impl Clock {
         }
     }
 
+    /// How long the machine has been awake since an instant before the first reading; no suspend is in it.
+    ///
+    /// Nobody sets it: two readings tell by how much [`Clock::now`] should have moved, also to who was not asleep on
+    /// this clock when it was set.
+    #[must_use]
+    pub fn awake(&self) -> Duration {
+        match &self.0 {
+            Source::System => time_awake(),
+            Source::Manual(manual) => manual.awake(),
+        }
+    }
+
     /// Sleeps until `at`, or until the clock is set or the machine resumes; for ever without an instant.
     ///
     /// # Cancel safety
     ///
     /// Dropping it loses no time, but a jump of the clock is told only to who sleeps: it may have come just before the
-    /// drop, or between two sleeps. After a wake from elsewhere compare [`Clock::now`] and [`Clock::suspended`] with
-    /// what you knew.
+    /// drop, or between two sleeps. After a wake from elsewhere compare [`Clock::now`], [`Clock::awake`] and
+    /// [`Clock::suspended`] with what you knew.
     pub async fn wake_at(&self, at: Option<Timestamp>) -> Wake {
         match &self.0 {
             Source::System => SystemTimer::sleep(at).await,

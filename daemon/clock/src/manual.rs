@@ -13,6 +13,7 @@ struct Stand {
     set: u64,
     resumed: u64,
     suspended: Duration,
+    awake: Duration,
 }
 
 #[derive(Debug)]
@@ -22,7 +23,15 @@ pub(crate) struct Manual {
 
 impl Manual {
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { stand: watch::Sender::new(Stand { now, set: 0, resumed: 0, suspended: Duration::ZERO }) }
+        Self {
+            stand: watch::Sender::new(Stand {
+                now,
+                set: 0,
+                resumed: 0,
+                suspended: Duration::ZERO,
+                awake: Duration::ZERO,
+            }),
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -31,6 +40,10 @@ impl Manual {
 
     pub(crate) fn suspended(&self) -> Duration {
         self.stand.borrow().suspended
+    }
+
+    pub(crate) fn awake(&self) -> Duration {
+        self.stand.borrow().awake
     }
 
     pub(crate) async fn sleep(&self, at: Option<Timestamp>) -> Wake {
@@ -63,7 +76,10 @@ impl ManualHand {
 
     /// Lets time pass until `now`: who sleeps to an instant before it wakes as due.
     pub fn set(&self, now: Timestamp) {
-        self.0.stand.send_modify(|stand| stand.now = now);
+        self.0.stand.send_modify(|stand| {
+            stand.awake += Duration::try_from(now.duration_since(stand.now)).unwrap_or_default();
+            stand.now = now;
+        });
     }
 
     /// Sets the clock, back or ahead, as a person or NTP does.
@@ -128,6 +144,16 @@ mod tests {
             hand.jump(last);
         });
         assert_eq!((one, two, clock.now(), hand.sleepers()), (Wake::ClockSet, Wake::ClockSet, last, 0));
+    }
+
+    #[test]
+    fn only_time_that_passes_counts_as_awake() {
+        let (clock, hand) = Clock::manual(at("2026-03-03T06:00:00Z"));
+        hand.set(at("2026-03-03T07:00:00Z"));
+        hand.jump(at("2026-03-03T09:00:00Z"));
+        hand.jump(at("2026-03-03T08:00:00Z"));
+        hand.resume(at("2026-03-03T15:00:00Z"));
+        assert_eq!(clock.awake(), std::time::Duration::from_hours(1));
     }
 
     #[tokio::test]

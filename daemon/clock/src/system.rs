@@ -82,11 +82,17 @@ async fn fall_back(at: Timestamp) -> Result<(), Errno> {
 
 /// How long the machine has been suspended since it booted.
 pub(crate) fn time_asleep() -> Duration {
-    let read = |id| {
-        let time = clock_gettime(id);
-        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-    };
-    read(ClockId::Boottime).saturating_sub(read(ClockId::Monotonic))
+    read(ClockId::Boottime).saturating_sub(time_awake())
+}
+
+/// How long the machine has been awake since it booted.
+pub(crate) fn time_awake() -> Duration {
+    read(ClockId::Monotonic)
+}
+
+fn read(id: ClockId) -> Duration {
+    let time = clock_gettime(id);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -115,6 +121,14 @@ mod tests {
     async fn without_an_instant_it_sleeps_on() {
         let slept = tokio::time::timeout(Duration::from_millis(30), Clock::system().wake_at(None)).await;
         assert!(slept.is_err(), "{slept:?}");
+    }
+
+    #[tokio::test]
+    async fn the_time_awake_goes_on_with_the_wall() {
+        let clock = Clock::system();
+        let (began, before) = (clock.now(), clock.awake());
+        clock.wake_at(Some(began + SignedDuration::from_millis(30))).await;
+        assert!(clock.awake() >= before + Duration::from_millis(29));
     }
 
     #[test]

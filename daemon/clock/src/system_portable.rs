@@ -1,5 +1,6 @@
 //! Elsewhere: short sleeps on the runtime's timer, each compared with the wall clock.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -38,4 +39,10 @@ impl SystemTimer {
 /// These systems do not tell.
 pub(crate) fn time_asleep() -> Duration {
     Duration::ZERO
+}
+
+/// Since the first reading; the runtime's clock stands still in suspend.
+pub(crate) fn time_awake() -> Duration {
+    static BEGAN: LazyLock<tokio::time::Instant> = LazyLock::new(tokio::time::Instant::now);
+    BEGAN.elapsed()
 }

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use ow_model::{Answer, AnswerBy, Cause, Outcome, Person, RunState, Surface};
 use ow_store::Store;
 
-use super::world::{Act, FLAVOURS, World, at, causes, fates, name, parked, task, words};
+use super::world::{Act, FLAVOURS, Flavour, World, at, causes, fates, name, parked, task, words};
 
 fn every_minute(more: &str) -> String {
     task(&format!("{more}\n[[trigger]]\ncron = \"* * * * *\""))
@@ -166,6 +166,27 @@ fn slots_that_a_suspend_or_a_jump_passed_over_are_caught_up_with_once() {
             assert_eq!(causes(&life.until_ended("job", 3)), ["schedule", "catchup", "schedule"]);
             life.stop();
         }
+    }
+}
+
+#[test]
+fn a_jump_is_seen_also_when_a_hint_wakes_the_timer_first() {
+    for resumed in [true, false] {
+        // On one thread both are there by the time that the timer gets to look.
+        let world = World::of(Flavour::CurrentThread, "2026-03-03T08:59Z");
+        let life = world.live();
+        life.save("job", &every_minute(""));
+        life.advance("2026-03-03T09:00Z");
+        let later = at("2026-03-03T17:00:30Z");
+        if resumed {
+            world.hand.resume(later);
+        } else {
+            world.hand.jump(later);
+        }
+        life.handle().wake();
+        let runs = life.until_ended("job", 2);
+        assert!(matches!(runs[1].cause, Cause::CatchUp { count: 480, .. }), "{resumed} {:?}", runs[1].cause);
+        life.stop();
     }
 }
 
