@@ -171,8 +171,10 @@ fn in_words(page: &Page<RuleView>, clock: &Clock, out: Out) -> String {
 /// What a rule would permit, in a line.
 pub(crate) fn target_in_words(target: &RuleTargetView) -> String {
     let text = match target {
-        RuleTargetView::Step { step, program, holes, .. } => {
-            let program = program.as_ref().map_or(String::new(), |program| format!(" with {program}"));
+        RuleTargetView::Step { step, program, parts, holes, .. } => {
+            let programs = program.iter().chain(parts.iter().map(|part| &part.program));
+            let programs = programs.map(String::as_str).collect::<Vec<_>>().join(", ");
+            let program = if programs.is_empty() { programs } else { format!(" with {programs}") };
             let holes = if holes.is_empty() { String::new() } else { format!(", any value of {}", holes.join(", ")) };
             format!("step {} as it is written{program}{holes}", step_number(*step))
         }

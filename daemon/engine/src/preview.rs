@@ -4,10 +4,9 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use ow_config::template;
 use ow_model::{
-    BlobHash, BoundFile, Call, Cause, EventPayload, Hole, Position, RuleTarget, Run, RunId, RunState, TaskId, TaskSpec,
-    ToolName,
+    BlobHash, Call, Cause, EventPayload, Hole, Position, RuleTarget, Run, RunId, RunState, TaskId, TaskSpec, ToolName,
 };
-use ow_policy::{Action, Situation, Verdict};
+use ow_policy::{Action, Facts, Situation, Verdict};
 use ow_store::StoreError;
 use ow_turn::{RunContext, RunFolder};
 use serde_json::Value;
@@ -175,32 +174,30 @@ impl Engine {
         let step = &spec.steps[index as usize];
         let (text, text_hash) = ow_config::step_text(step);
         let holes = template::holes_of(&step.args);
-        let target = self.program_of(spec, index).map(|program| RuleTarget::Step {
-            step: index,
-            text: text_hash,
-            program: program.map(|file| (file.path, file.hash)),
-            holes: holes.clone(),
-        });
+        let target = self
+            .facts_of_step(spec, index)
+            .map(|facts| ow_policy::rule_for_step(index, text_hash, facts.as_ref(), holes.clone()));
         let allowed = target.as_ref().is_ok_and(|target| rules.iter().any(|rule| rule.target == *target));
         AllowableStep { step: index, tool: step.tool.clone(), text, text_hash, holes, target, allowed }
     }
 
-    /// The program that a step starts, as it is found now; none for tools that start none.
-    fn program_of(&self, spec: &TaskSpec, index: u32) -> Result<Option<BoundFile>, String> {
+    /// What a step that starts programs would start now; none for tools that start none.
+    fn facts_of_step(&self, spec: &TaskSpec, index: u32) -> Result<Option<Facts>, String> {
         let step = &spec.steps[index as usize];
         let tool = self.toolbox.tool(&step.tool).ok_or_else(|| format!("there is no tool `{}`", step.tool))?;
         if tool.spec().risk != ow_model::Risk::Exec {
             return Ok(None);
         }
-        let call = Call { position: Position(index), tool: step.tool.clone(), args: step.args.clone() };
+        // A template's own syntax would be read as the shell's.
+        let context = self.imagined_context(TaskId(0), spec, 0, None);
+        let args = template::preview_args(&step.args, &context);
+        let call = Call { position: Position(index), tool: step.tool.clone(), args };
         let place = self.place(spec, PathBuf::from("/"));
-        match tool.facts(&call, &place).map_err(|error| error.message)?.action {
-            Action::Command { program: Some(program), .. } => Ok(Some(program)),
-            Action::Command { program: None, .. } => {
-                Err("its program is not found, or is not named in the step; a rule cannot be bound to it".into())
-            }
-            Action::Plain | Action::Paths { .. } | Action::Url { .. } => Ok(None),
+        let facts = tool.facts(&call, &place).map_err(|error| error.message)?;
+        if matches!(facts.action, Action::Command { program: None, .. }) {
+            return Err("its program is not found, or is not named in the step; a rule cannot be bound to it".into());
         }
+        Ok(Some(facts))
     }
 }
 

@@ -39,6 +39,10 @@ pub enum RuleTarget {
         text: BlobHash,
         /// The program's resolved path and content; none for tools that start none.
         program: Option<(PathBuf, BlobHash)>,
+        /// The same of every other program that the step's text names: those of a line's parts, and those behind
+        /// `env`, `timeout` and the like.
+        #[serde(default)]
+        parts: Vec<(PathBuf, BlobHash)>,
         /// The holes that the person accepted, by name: `event.path`, `steps.disks.stdout`.
         holes: Vec<String>,
     },

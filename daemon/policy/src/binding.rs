@@ -6,9 +6,9 @@ use crate::{Action, Facts};
 #[must_use]
 pub fn binding_of(facts: &Facts) -> Binding {
     match &facts.action {
-        Action::Command { cwd, program, files, .. } => Binding {
+        Action::Command { cwd, program, parts, files, .. } => Binding {
             working_directory: Some(cwd.clone()),
-            files: program.iter().chain(files).cloned().collect(),
+            files: program.iter().chain(parts).chain(files).cloned().collect(),
             base: None,
             unbound: Some("files that the program or its arguments read in turn".into()),
         },

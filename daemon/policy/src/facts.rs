@@ -22,6 +22,9 @@ pub enum Action {
         env_names: Vec<String>,
         /// The program as found on the search path; none where no file was found.
         program: Option<BoundFile>,
+        /// What else its text would start, from [`command::started`](crate::command::started): the programs of a
+        /// line's parts, and those behind `env`, `timeout`, `sh -c` and the like.
+        parts: Vec<BoundFile>,
         /// Every argument that is a regular file.
         files: Vec<BoundFile>,
         /// What the arguments name in the file system, from [`command::operands`](crate::command::operands).

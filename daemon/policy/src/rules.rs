@@ -1,14 +1,19 @@
-use ow_model::{BlobHash, Call, Rule, RuleScope, RuleTarget};
+use std::path::PathBuf;
+
+use ow_model::{BlobHash, BoundFile, Call, Rule, RuleScope, RuleTarget};
 
 use crate::judge::hole_out_of_place;
 use crate::{Action, CommandForm, Facts, PathOp, Situation, StepFacts, command, url};
+
+type Program = (PathBuf, BlobHash);
 
 /// The rule that `owctl task allow` stores for a step, whose program is the one it resolves to now.
 ///
 /// `holes` are the names that the person accepts. The rule belongs to the scope of one task.
 #[must_use]
 pub fn rule_for_step(step: u32, text: BlobHash, facts: Option<&Facts>, holes: Vec<String>) -> RuleTarget {
-    RuleTarget::Step { step, text, program: facts.and_then(program), holes }
+    let (program, parts) = facts.map_or((None, vec![]), programs);
+    RuleTarget::Step { step, text, program, parts, holes }
 }
 
 /// The exact rule that covers this call and no other.
@@ -60,13 +65,13 @@ fn applies(rule: &Rule, situation: &Situation) -> bool {
 }
 
 fn covers(rule: &Rule, call: &Call, facts: &Facts, situation: &Situation) -> bool {
-    if let RuleTarget::Step { step, text, program: bound, holes } = &rule.target {
+    if let RuleTarget::Step { step, text, program, parts, holes } = &rule.target {
         // Outside text reaches a step only through its holes, so accepting them by name is what taint asks for.
         return matches!(rule.scope, RuleScope::Task(_))
             && situation.step.is_some_and(|facts| {
                 facts.step == *step && facts.text == *text && facts.holes.iter().all(|hole| holes.contains(&hole.name))
             })
-            && program(facts) == *bound
+            && programs(facts) == (program.clone(), parts.clone())
             && hole_out_of_place(facts, situation).is_none();
     }
     if situation.tainted && !rule.covers_outside {
@@ -98,10 +103,12 @@ fn covers(rule: &Rule, call: &Call, facts: &Facts, situation: &Situation) -> boo
     }
 }
 
-fn program(facts: &Facts) -> Option<(std::path::PathBuf, BlobHash)> {
+/// The program that a call starts, and all others that its text names.
+fn programs(facts: &Facts) -> (Option<Program>, Vec<Program>) {
+    let of = |file: &BoundFile| (file.path.clone(), file.hash);
     match &facts.action {
-        Action::Command { program, .. } => program.as_ref().map(|file| (file.path.clone(), file.hash)),
-        Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+        Action::Command { program, parts, .. } => (program.as_ref().map(of), parts.iter().map(of).collect()),
+        Action::Plain | Action::Paths { .. } | Action::Url { .. } => (None, vec![]),
     }
 }
 

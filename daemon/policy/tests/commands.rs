@@ -1,6 +1,9 @@
 //! Commands: the cases, the well-known ways around, and properties.
 
-use ow_policy::command::{Question, argv_of_simple, explain, explain_with, written_back};
+use std::path::Path;
+
+use ow_policy::CommandForm;
+use ow_policy::command::{self, Question, argv_of_simple, explain, explain_with, written_back};
 use ow_policy::path::{LinkAt, Links};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -847,4 +850,23 @@ proptest! {
         prop_assert_eq!(argv_of_simple(&line), Some(argv));
         prop_assert_eq!(written_back(&line), Some(line));
     }
+}
+
+#[test]
+fn every_program_that_a_text_names_is_found() {
+    let started = |form: &CommandForm| {
+        command::started(form, Path::new("/w"), Path::new("/home/u"))
+            .into_iter()
+            .map(|started| format!("{}@{}", started.name, started.cwd.display()))
+            .collect::<Vec<_>>()
+    };
+    let line = |text: &str| started(&CommandForm::Line(text.into()));
+    assert_eq!(line("a | b && c; cd sub; ./d"), ["a@/w", "b@/w", "c@/w", "cd@/w", "./d@/w/sub"]);
+    assert_eq!(line("a $(b \"$(c)\") > x"), ["a@/w", "b@/w", "c@/w"]);
+    assert_eq!(line("env X=1 timeout 5 a; sh -c 'b; c'"), ["env@/w", "timeout@/w", "a@/w", "sh@/w", "b@/w", "c@/w"]);
+    assert_eq!(line("if a; then b; else (c); fi"), ["a@/w", "b@/w", "c@/w"]);
+    assert_eq!(line("$X a; `b` c"), ["b@/w"], "what a shell makes up has no text");
+    let argv = |words: &[&str]| started(&CommandForm::Argv(words.iter().map(ToString::to_string).collect()));
+    assert_eq!(argv(&["a", "b"]), [""; 0], "the program itself is looked for by whoever starts it");
+    assert_eq!(argv(&["nice", "-n", "5", "a"]), ["a@/w"]);
 }

@@ -124,7 +124,15 @@ fn program(path: &str) -> BoundFile {
 fn command_of(form: CommandForm) -> Action {
     let cwd = PathBuf::from("/home/u/reports");
     let operands = command::operands(&form, &cwd, Path::new("/home/u"), &NoLinks);
-    Action::Command { form, cwd, env_names: vec![], program: Some(program("/usr/bin/x")), files: vec![], operands }
+    Action::Command {
+        form,
+        cwd,
+        env_names: vec![],
+        program: Some(program("/usr/bin/x")),
+        parts: vec![],
+        files: vec![],
+        operands,
+    }
 }
 
 fn argv(words: &[&str]) -> Asked {
@@ -404,6 +412,10 @@ fn a_step_rule_is_void_once_anything_changes() {
     let Action::Command { program: found, .. } = &mut facts.action else { panic!("a command") };
     *found = Some(BoundFile { hash: BlobHash::of(b"upgraded"), ..program("/usr/bin/x") });
     assert_eq!(world().judge(&Asked(asked.0.clone(), facts)).word(), "ask");
+    let mut facts = asked.1.clone();
+    let Action::Command { parts, .. } = &mut facts.action else { panic!("a command") };
+    parts.push(program("/usr/bin/part"));
+    assert_eq!(world().judge(&Asked(asked.0.clone(), facts)).word(), "ask", "a part that the rule does not know");
     let mut world = world();
     world.rules[0].scope = RuleScope::Everywhere;
     assert_eq!(world.judge(&asked).word(), "ask", "a step's rule belongs to its task");

@@ -20,7 +20,7 @@ pub use inbox::{AnswerRequest, AnswerView, ApprovalView, BoundFileView, ItemView
 pub use operation::{OPERATIONS, Operation, Query};
 pub use page::{Page, PageQuery};
 pub use routes::*;
-pub use rule::{NewRule, RuleTargetView, RuleView};
+pub use rule::{NewRule, ProgramView, RuleTargetView, RuleView};
 pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView};
 pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, StatusView, WarningView};
 pub use stream::{AcceptedEvents, EventEnvelope, NewEventView, NewEvents};

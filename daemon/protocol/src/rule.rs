@@ -28,6 +28,9 @@ pub enum RuleTargetView {
         program: Option<String>,
         #[serde(default)]
         program_hash: Option<String>,
+        /// Every other program that the step's text names.
+        #[serde(default)]
+        parts: Vec<ProgramView>,
         holes: Vec<String>,
     },
     Call {
@@ -46,6 +49,14 @@ pub enum RuleTargetView {
         method: String,
         origin: String,
     },
+}
+
+/// A program as a rule is bound to it.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramView {
+    pub program: String,
+    pub hash: String,
 }
 
 /// `POST /v1/rules`.

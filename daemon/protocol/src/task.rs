@@ -100,6 +100,9 @@ pub struct AllowStep {
     pub text: String,
     pub text_hash: String,
     pub program: Option<String>,
+    /// Every other program that the step's text names; the rule is bound to them too.
+    #[serde(default)]
+    pub parts: Vec<String>,
     /// Holes that the rule would accept, by name.
     pub holes: Vec<String>,
     /// A rule covers this step already.

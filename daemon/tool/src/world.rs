@@ -98,10 +98,15 @@ pub(crate) fn roots(place: &Place) -> Vec<PathBuf> {
 
 /// The file that would run for a program's name, links followed.
 pub(crate) fn program(name: &str, cwd: &Path) -> Option<PathBuf> {
+    program_on(name, cwd, None)
+}
+
+/// The same on a search path that a call sets itself.
+pub(crate) fn program_on(name: &str, cwd: &Path, path: Option<&str>) -> Option<PathBuf> {
     if name.contains('/') {
         return executable(&cwd.join(name));
     }
-    let path = search_path();
+    let path = path.map_or_else(search_path, OsString::from);
     // A relative entry would mean another program in every folder.
     env::split_paths(&path).filter(|folder| folder.is_absolute()).find_map(|folder| executable(&folder.join(name)))
 }

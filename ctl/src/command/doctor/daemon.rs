@@ -104,28 +104,28 @@ pub(super) fn programs(machine: &Machine, answer: &Answer) -> Check {
 
 fn stale_program(target: &RuleTargetView, search_path: &OsStr) -> Option<String> {
     match target {
-        RuleTargetView::Step { program: Some(program), program_hash, .. } => {
-            if !program::is_program(Path::new(program)) {
-                return Some(format!("{program} is not there or cannot be run"));
-            }
-            let allowed = program_hash.as_ref()?;
-            let now = fs::read(program).ok().map(|bytes| BlobHash::of(&bytes).to_string());
-            (now.as_ref() != Some(allowed)).then(|| format!("{program} has changed since"))
+        RuleTargetView::Step { program, program_hash, parts, .. } => {
+            let own = program.as_ref().zip(program_hash.as_ref());
+            let parts = parts.iter().map(|part| (&part.program, &part.hash));
+            own.into_iter().chain(parts).find_map(|(program, allowed)| {
+                if !program::is_program(Path::new(program)) {
+                    return Some(format!("{program} is not there or cannot be run"));
+                }
+                let now = fs::read(program).ok().map(|bytes| BlobHash::of(&bytes).to_string());
+                (now.as_ref() != Some(allowed)).then(|| format!("{program} has changed since"))
+            })
         }
         RuleTargetView::Argv { argv, .. } => {
             let name = argv.first()?;
             program::find(name, search_path).is_none().then(|| format!("`{name}` is not on the search path"))
         }
-        RuleTargetView::Step { .. }
-        | RuleTargetView::Call { .. }
-        | RuleTargetView::Path { .. }
-        | RuleTargetView::Origin { .. } => None,
+        RuleTargetView::Call { .. } | RuleTargetView::Path { .. } | RuleTargetView::Origin { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ow_protocol::WarningView;
+    use ow_protocol::{ProgramView, WarningView};
     use serde_json::json;
 
     use super::super::State;
@@ -199,11 +199,23 @@ mod tests {
         let machine = Machine::sound(folder.path());
         let tool = folder.path().join("bin/tool").display().to_string();
         let hash = BlobHash::of(b"#!/bin/sh\n").to_string();
+        let with_part = |part: &str, hash_of_part: &str| RuleTargetView::Step {
+            step: 0,
+            text_hash: String::new(),
+            program: Some(tool.clone()),
+            program_hash: Some(hash.clone()),
+            parts: vec![ProgramView { program: part.into(), hash: hash_of_part.into() }],
+            holes: vec![],
+        };
+        assert_eq!(programs(&machine, &rule(with_part(&tool, &hash))).state, State::Ok);
+        assert!(programs(&machine, &rule(with_part(&tool, "00"))).message.contains("has changed"));
+        assert!(programs(&machine, &rule(with_part("/no/such/part", "00"))).message.contains("/no/such/part"));
         let step = |program: &str, hash: &str| RuleTargetView::Step {
             step: 0,
             text_hash: String::new(),
             program: Some(program.into()),
             program_hash: Some(hash.into()),
+            parts: vec![],
             holes: vec![],
         };
         assert_eq!(programs(&machine, &rule(step(&tool, &hash))).state, State::Ok);

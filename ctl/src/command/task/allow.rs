@@ -121,7 +121,7 @@ fn in_words(preview: &AllowPreview, paint: Paint) -> String {
         for line in step.text.lines() {
             put!(text, "  {}\n", escape::block(line));
         }
-        if let Some(program) = &step.program {
+        for program in step.program.iter().chain(&step.parts) {
             put!(text, "  program: {}\n", escape::line(program));
         }
         if !step.holes.is_empty() {

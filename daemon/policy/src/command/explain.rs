@@ -42,7 +42,7 @@ pub fn explain_with(line: &str, question: &Question, links: &dyn Links) -> Expla
         trusted: &question.trusted,
         home,
     };
-    let subject = Subject { form: &form, cwd, env_names: &[], operands: &found, program: None };
+    let subject = Subject { form: &form, cwd, env_names: &[], operands: &found, program: None, parts: &[] };
     let (verdict, rule, why) = match forbidden(subject, &rights) {
         Some((rule, why)) => ("deny", rule, why),
         None => match layers(subject, &rights) {

@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use ow_model::BoundFile;
+
 use super::allow::{Uncovered, covering};
 use super::deny::denied;
 use super::hard::{Ground, block};
@@ -18,14 +20,20 @@ pub(crate) struct Subject<'a> {
     pub(crate) env_names: &'a [String],
     pub(crate) operands: &'a [ResolvedPath],
     pub(crate) program: Option<&'a Path>,
+    pub(crate) parts: &'a [BoundFile],
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn of(facts: &'a Facts) -> Option<Self> {
         match &facts.action {
-            Action::Command { form, cwd, env_names, operands, program, .. } => {
-                Some(Self { form, cwd, env_names, operands, program: program.as_ref().map(|file| file.path.as_path()) })
-            }
+            Action::Command { form, cwd, env_names, operands, program, parts, files: _ } => Some(Self {
+                form,
+                cwd,
+                env_names,
+                operands,
+                program: program.as_ref().map(|file| file.path.as_path()),
+                parts,
+            }),
             Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
         }
     }
@@ -111,8 +119,11 @@ pub(crate) fn layers(subject: Subject, rights: &Rights) -> Found {
     if let Some(name) = subject.env_names.iter().find(|name| !is_plain_variable(name)) {
         return Found::Nothing { why: format!("the variable {name} can change what runs") };
     }
-    if let Some(program) = subject.program
-        && rights.roots.iter().map(PathBuf::as_path).chain(rights.run_folder).any(|root| program.starts_with(root))
+    let found_inside = |program: &&Path| {
+        rights.roots.iter().map(PathBuf::as_path).chain(rights.run_folder).any(|root| program.starts_with(root))
+    };
+    let programs = subject.program.into_iter().chain(subject.parts.iter().map(|file| file.path.as_path()));
+    if let Some(program) = programs.into_iter().find(found_inside)
         && commands.iter().any(|command| !command[0].contains('/'))
     {
         // What a call may have written there is not the program that an entry means.

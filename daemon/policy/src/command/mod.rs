@@ -14,6 +14,7 @@ mod judge;
 mod operands;
 mod safe;
 mod script;
+mod started;
 mod unwrap;
 mod word;
 
@@ -24,6 +25,7 @@ pub(crate) use judge::{
     Found, Rights, Subject, forbidden, hole_in_argv, is_plain_variable, layers, reads_code_from_stdin,
 };
 pub use operands::operands;
+pub use started::{Started, started};
 
 /// The argv of a line that is one literal simple command: no operator, expansion, redirection or
 /// assignment. It runs as this argv, without a shell.

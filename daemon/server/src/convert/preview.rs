@@ -30,14 +30,15 @@ pub(crate) fn plan_step(planned: PlannedStep) -> PlanStep {
 
 pub(crate) fn allow_step(allowable: AllowableStep) -> AllowStep {
     let AllowableStep { step, tool, text, text_hash, holes, target, allowed } = allowable;
-    let (program, refused) = match target {
-        Ok(RuleTarget::Step { step: _, text: _, program, holes: _ }) => {
-            (program.map(|(program, _)| path(&program)), None)
+    let (program, parts, refused) = match target {
+        Ok(RuleTarget::Step { step: _, text: _, program, parts, holes: _ }) => {
+            (program.map(|(program, _)| path(&program)), parts.iter().map(|(program, _)| path(program)).collect(), None)
         }
         Ok(RuleTarget::Call { .. } | RuleTarget::Argv { .. } | RuleTarget::Path { .. } | RuleTarget::Origin { .. }) => {
-            (None, None)
+            (None, vec![], None)
         }
-        Err(why) => (None, Some(why)),
+        Err(why) => (None, vec![], Some(why)),
     };
-    AllowStep { step, tool: tool.to_string(), text, text_hash: text_hash.to_string(), program, holes, allowed, refused }
+    let (tool, text_hash) = (tool.to_string(), text_hash.to_string());
+    AllowStep { step, tool, text, text_hash, program, parts, holes, allowed, refused }
 }

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ow_model::{BlobHash, CallHash, Rule, RuleScope, RuleTarget};
-use ow_protocol::{RuleTargetView, RuleView};
+use ow_protocol::{ProgramView, RuleTargetView, RuleView};
 
 use super::{instant, path};
 use crate::problem::Problem;
@@ -28,11 +28,15 @@ pub(crate) fn rule_view(rule: &Rule) -> RuleView {
 
 pub(super) fn target_view(target: &RuleTarget) -> RuleTargetView {
     match target {
-        RuleTarget::Step { step, text, program, holes } => RuleTargetView::Step {
+        RuleTarget::Step { step, text, program, parts, holes } => RuleTargetView::Step {
             step: *step,
             text_hash: text.to_string(),
             program: program.as_ref().map(|(program, _)| path(program)),
             program_hash: program.as_ref().map(|(_, hash)| hash.to_string()),
+            parts: parts
+                .iter()
+                .map(|(program, hash)| ProgramView { program: path(program), hash: hash.to_string() })
+                .collect(),
             holes: holes.clone(),
         },
         RuleTarget::Call { hash } => RuleTargetView::Call { hash: hash.to_string() },
@@ -46,10 +50,13 @@ pub(super) fn target_view(target: &RuleTarget) -> RuleTargetView {
 
 fn target_words(target: &RuleTarget) -> String {
     match target {
-        RuleTarget::Step { step, text: _, program, holes } => {
+        RuleTarget::Step { step, text: _, program, parts, holes } => {
             let mut words = format!("step {} as it is written now", step + 1);
-            if let Some((program, _)) = program {
-                write!(words, ", with {} as it is now", path(program)).expect("a String takes all");
+            let programs: Vec<String> = program.iter().chain(parts).map(|(program, _)| path(program)).collect();
+            match programs.as_slice() {
+                [] => {}
+                [one] => write!(words, ", with {one} as it is now").expect("a String takes all"),
+                many => write!(words, ", with {} as they are now", many.join(", ")).expect("a String takes all"),
             }
             if !holes.is_empty() {
                 write!(words, ", filled by {}", holes.join(", ")).expect("a String takes all");
@@ -78,7 +85,7 @@ fn quoted(part: &str) -> String {
 /// Checks a target that a person wrote.
 pub(crate) fn target_of(view: RuleTargetView) -> Result<RuleTarget, Problem> {
     Ok(match view {
-        RuleTargetView::Step { step, text_hash, program, program_hash, holes } => RuleTarget::Step {
+        RuleTargetView::Step { step, text_hash, program, program_hash, parts, holes } => RuleTarget::Step {
             step,
             text: hash("text_hash", &text_hash)?,
             program: match (program, program_hash) {
@@ -90,6 +97,12 @@ pub(crate) fn target_of(view: RuleTargetView) -> Result<RuleTarget, Problem> {
                     return Err(Problem::invalid("`program` and `program_hash` go together"));
                 }
             },
+            parts: parts
+                .into_iter()
+                .map(|ProgramView { program, hash: content }| {
+                    Ok((absolute("parts", program)?, hash("parts", &content)?))
+                })
+                .collect::<Result<_, Problem>>()?,
             holes,
         },
         RuleTargetView::Call { hash: call } => RuleTarget::Call { hash: CallHash(hash("hash", &call)?) },

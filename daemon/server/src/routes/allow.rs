@@ -103,8 +103,8 @@ fn accepted(task: &TaskRow, allowable: &[AllowableStep], request: &AllowedStep) 
             .with_details(found.holes.iter().map(|hole| format!("it has `{hole}`")).collect()));
     }
     Ok(match target.clone() {
-        RuleTarget::Step { step, text, program, holes: _ } => {
-            RuleTarget::Step { step, text, program, holes: holes.clone() }
+        RuleTarget::Step { step, text, program, parts, holes: _ } => {
+            RuleTarget::Step { step, text, program, parts, holes: holes.clone() }
         }
         other => other,
     })

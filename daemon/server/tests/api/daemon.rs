@@ -189,6 +189,7 @@ pub(crate) fn step(number: u32, text: &str, holes: &[&str]) -> AllowableStep {
             step: number,
             text: text_hash,
             program: Some(("/bin/echo".into(), BlobHash::of(b"echo"))),
+            parts: vec![("/bin/cat".into(), BlobHash::of(b"cat"))],
             holes: holes.iter().map(|hole| (*hole).into()).collect(),
         }),
         allowed: false,

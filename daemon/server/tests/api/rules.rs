@@ -21,6 +21,7 @@ async fn a_step_is_allowed_as_it_was_shown_and_with_the_holes_that_were_accepted
     let shown = client.get("/v1/tasks/reports/allow").await.ok();
     assert_eq!(shown["steps"].as_array().unwrap().len(), 3);
     assert_eq!(shown["steps"][0]["program"], "/bin/echo");
+    assert_eq!(shown["steps"][0]["parts"], json!(["/bin/cat"]));
     assert_eq!(shown["steps"][2]["refused"], "a command line has holes");
     let one = client.get("/v1/tasks/reports/allow?step=2").await.ok();
     assert_eq!((one["steps"].as_array().unwrap().len(), &one["steps"][0]["step"]), (1, &json!(2)));

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ow_model::{BoundFile, Call, CallError, CallErrorKind, Risk, Span};
-use ow_policy::{Action, CommandForm, Facts, command};
+use ow_policy::command::{self, Started};
+use ow_policy::{Action, CommandForm, Facts};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -102,6 +103,19 @@ impl Tool for Shell {
             CommandForm::Argv(words) => words.first().and_then(|name| world::program(name, &cwd)),
             CommandForm::Line(_) => world::program("sh", &cwd),
         };
+        // A call may bring a search path of its own, which holds for all but the first program.
+        let own_path = match args.env.get("PATH") {
+            Some(Hidden::Plain(path)) => Some(path.as_str()),
+            Some(Hidden::Secret { .. }) | None => None,
+        };
+        let mut parts: Vec<BoundFile> = vec![];
+        for Started { name, cwd } in command::started(&form, &cwd, &place.home) {
+            let file =
+                world::program_on(&name, &cwd, own_path).and_then(|path| world::bound_file(&path).ok().flatten());
+            if let Some(file) = file.filter(|file| !parts.contains(file)) {
+                parts.push(file);
+            }
+        }
         let mut files: Vec<BoundFile> = vec![];
         for operand in &operands {
             // What cannot be read by owd cannot be read by the program either.
@@ -113,7 +127,10 @@ impl Tool for Shell {
         }
         let program = program.and_then(|path| world::bound_file(&path).ok().flatten());
         let env_names = args.env.keys().cloned().collect();
-        Ok(Facts { risk: Risk::Exec, action: Action::Command { form, cwd, env_names, program, files, operands } })
+        Ok(Facts {
+            risk: Risk::Exec,
+            action: Action::Command { form, cwd, env_names, program, parts, files, operands },
+        })
     }
 }
 

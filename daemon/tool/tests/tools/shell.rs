@@ -1,9 +1,12 @@
+use std::os::unix::fs::PermissionsExt;
+
 use ow_model::CallErrorKind;
+use ow_policy::{binding_of, check_binding};
 use ow_secret::Secrets;
 use ow_tool::Limits;
 use serde_json::json;
 
-use crate::support::Bench;
+use crate::support::{Bench, call};
 
 #[tokio::test]
 async fn a_program_gets_its_arguments_as_they_are() {
@@ -169,4 +172,32 @@ async fn a_program_that_is_no_program_fails_with_a_reason() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let error = bench.error("shell", json!({ "argv": ["./tool"] })).await;
     assert!(error.message.contains("cannot run") && error.message.contains("exec format"), "{error}");
+}
+
+#[test]
+fn an_answer_is_bound_to_every_program_of_a_line() {
+    let bench = Bench::new();
+    let program = |name: &str, text: &str| {
+        let path = bench.file(name, text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    for name in ["bin/one", "bin/two", "three", "sub/four", "bin/five"] {
+        program(name, "#!/bin/sh\n");
+    }
+    let path = format!("{}:/usr/bin:/bin", bench.root().join("bin").display());
+    let call = call(
+        "shell",
+        json!({ "command": "one | two && ./three; cd sub; env ./four; sh -c five", "env": { "PATH": path } }),
+    );
+    let before = bench.facts(&call).unwrap();
+    let bound = binding_of(&before);
+    for name in ["bin/one", "bin/two", "three", "sub/four", "bin/five"] {
+        let file = bound.files.iter().find(|file| file.path == bench.root().join(name));
+        assert!(file.is_some(), "{name} is bound: {bound:?}");
+        program(name, "#!/bin/sh\nrm -rf ~\n");
+        let now = binding_of(&bench.facts(&call).unwrap());
+        let changed = check_binding(&bound, &now).unwrap_err();
+        assert!(changed.contains(name), "{changed}");
+        program(name, "#!/bin/sh\n");
+    }
 }
