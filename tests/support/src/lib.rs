@@ -1,9 +1,10 @@
-//! The running system, held by a test: real binaries, a scratch home, real signals.
+//! The running system, held by a test: real binaries, a scratch home, real signals, and a stub of a model provider.
 //!
 //! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
 //! when its owner is dropped.
 
 mod fault;
+pub mod model_server;
 mod owctl;
 mod owd;
 mod wait;
