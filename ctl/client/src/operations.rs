@@ -29,6 +29,8 @@ pub struct ForecastQuery {
     pub from: Option<String>,
     pub until: Option<String>,
     pub task: Option<String>,
+    /// The cursor that the page before gave.
+    pub after: Option<String>,
     pub limit: Option<usize>,
 }
 
@@ -122,11 +124,12 @@ impl Client {
     }
 
     pub async fn forecast(&mut self, query: &ForecastQuery) -> Answer<Page<ForecastEntry>> {
-        let ForecastQuery { from, until, task, limit } = query;
+        let ForecastQuery { from, until, task, after, limit } = query;
         let mut target = Target::new(ow_protocol::FORECAST.into());
         target.add("from", from.as_ref());
         target.add("until", until.as_ref());
         target.add("task", task.as_ref());
+        target.add("after", after.as_ref());
         target.add("limit", *limit);
         self.read(Ask::get(target.done())).await
     }

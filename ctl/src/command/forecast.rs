@@ -1,6 +1,7 @@
 use ow_client::ForecastQuery;
-use ow_protocol::{ForecastEntry, Page};
+use ow_protocol::{ForecastEntry, Page, PageQuery};
 
+use super::paging::{Paging, more};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Out;
@@ -23,9 +24,8 @@ pub(crate) struct Forecast {
     /// From when, instead of now
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// At most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
-    limit: u16,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 impl Forecast {
@@ -34,12 +34,9 @@ impl Forecast {
             Some(text) => context.clock().read_instant(text, Toward::Future).map(|at| Some(at.to_string())),
             None => Ok(None),
         };
-        let query = ForecastQuery {
-            from: read(&self.from)?,
-            until: read(&self.until)?,
-            task: self.task.clone(),
-            limit: Some(self.limit.into()),
-        };
+        let PageQuery { after, limit, .. } = self.paging.query();
+        let (from, until) = (read(&self.from)?, read(&self.until)?);
+        let query = ForecastQuery { from, until, task: self.task.clone(), after, limit };
         let page = context.with_daemon(async |owd| Ok(owd.forecast(&query).await?))?;
         context.out.give(&page, |page| in_words(page, context.clock(), context.out));
         Ok(())
@@ -59,5 +56,5 @@ fn in_words(page: &Page<ForecastEntry>, clock: &Clock, out: Out) -> String {
             held.as_deref().map_or_else(|| Cell::text(""), Cell::state),
         ]);
     }
-    table.show()
+    format!("{}{}", table.show(), more(page))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ow_stories::{ASKING, asking, executions};
-use ow_test_support::{Answer, Scratch, id, until};
+use ow_test_support::{Answer, Scratch, id, rows, until};
 use serde_json::{Value, json};
 
 const REPORT: &str = r#"
@@ -126,6 +126,33 @@ fn every_due_slot_has_its_record() {
     assert!(records.iter().filter(|record| record["disposition"] == "fired").count() >= 2, "{why}");
     let forecast = owd.owctl.json(&["forecast", "--task", "tick", "--limit", "3"]);
     assert_eq!(forecast["rows"].as_array().map(Vec::len), Some(3), "{forecast}");
+}
+
+#[test]
+fn a_forecast_goes_on_where_its_page_ended() {
+    let scratch = Scratch::new();
+    for name in ["one", "two"] {
+        scratch
+            .task(name, "[[trigger]]\ncron = \"0 6 * * *\"\n\n[[step]]\ntool = \"notify\"\nargs = { text = \"x\" }\n");
+    }
+    let owd = scratch.start();
+    let asked = ["forecast", "--from", "2030-01-01", "--until", "2030-01-04"];
+    let all = rows(&owd.owctl.json(&asked));
+    assert_eq!(all.len(), 6, "{all:?}");
+    let (mut found, mut cursor) = (vec![], None::<String>);
+    loop {
+        let mut args = [&asked[..], &["--limit", "4"]].concat();
+        args.extend(cursor.iter().flat_map(|cursor| ["--after", cursor.as_str()]));
+        let page = owd.owctl.json(&args);
+        found.extend(rows(&page));
+        match page["next"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(found, all);
+    let shown = owd.owctl.ok(&["forecast", "--limit", "1"]);
+    assert!(shown.contains("more: add --after "), "{shown}");
 }
 
 #[test]
