@@ -10,6 +10,7 @@ use tracing::info;
 use crate::handle::{Handle, Shared};
 use crate::network;
 use crate::parts::Parts;
+use crate::retention::compare_zones;
 use crate::task_files::TaskFiles;
 use crate::timer::Timer;
 use crate::watch::{OpenWatcher, Watcher, open_system_watcher};
@@ -51,6 +52,7 @@ impl Automation {
         let life = RunId::random().to_string();
         let start = shared.store.begin_life(&life, started).await?;
         info!(interrupted = start.interrupted, last_seen = ?start.last_seen, "automation starts");
+        compare_zones(&shared).await;
         if start.paused_all {
             shared.running.halt();
         }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use ow_model::Span;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::handle::Shared;
 
@@ -12,7 +12,8 @@ use crate::handle::Shared;
 const AFTER_START: Span = Span::from_secs(15 * 60);
 const PERIOD: Span = Span::from_secs(24 * 3600);
 
-/// Lets go of what retention no longer keeps: a pass a day, in small steps, begun while nothing runs.
+/// Lets go of what retention no longer keeps and compares the zones: a pass a day, in small steps, begun while nothing
+/// runs.
 pub(crate) struct Retention {
     due: Timestamp,
     passes: TaskTracker,
@@ -45,6 +46,7 @@ impl Retention {
 }
 
 async fn pass(shared: Arc<Shared>, stop: CancellationToken) {
+    compare_zones(&shared).await;
     let mut steps = 0_u64;
     while !stop.is_cancelled() {
         match shared.store.retain(&shared.settings.retention, shared.clock.now()).await {
@@ -58,4 +60,16 @@ async fn pass(shared: Arc<Shared>, stop: CancellationToken) {
         tokio::task::yield_now().await;
     }
     debug!(steps, "retention pass ended");
+}
+
+/// A tz database that was updated while owd runs is noticed within a day, one that was before, at the start.
+pub(crate) async fn compare_zones(shared: &Shared) {
+    match shared.store.compare_zones(shared.clock.now()).await {
+        Ok(0) => {}
+        Ok(zones) => {
+            info!(zones, "the tz database has changed; what is next is computed anew");
+            shared.timer_hint.notify_one();
+        }
+        Err(error) => warn!(%error, "zones were not compared; the next time is in a day"),
+    }
 }

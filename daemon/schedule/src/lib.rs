@@ -40,4 +40,4 @@ pub use line::{Busy, by_hand, may_begin};
 pub use plan::{ActiveRun, ActiveState, Gate, Plan, PlanInput, PlannedRun};
 pub use retry::{counts_toward_pause, failures_in_row, next_attempt};
 pub use schedule::{Schedule, check_edited_triggers, check_triggers};
-pub use zone::{system_zone, zone};
+pub use zone::{system_zone, zone, zone_rules};

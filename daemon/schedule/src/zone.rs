@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::ZoneName;
 
@@ -32,4 +33,24 @@ pub fn system_zone() -> Result<ZoneName, ScheduleError> {
         _ if Path::new("/etc/localtime").exists() => Err(ScheduleError::SystemZone),
         _ => Ok(ZoneName("UTC".into())),
     }
+}
+
+/// Returns a fingerprint of a zone's rules: another one after an update of the tz database that moves any of its
+/// clock changes from 2020 to 2100.
+///
+/// # Errors
+///
+/// As [`zone`].
+pub fn zone_rules(name: &ZoneName) -> Result<String, ScheduleError> {
+    const FROM: Timestamp = Timestamp::constant(1_577_836_800, 0);
+    const UNTIL: Timestamp = Timestamp::constant(4_102_444_800, 0);
+
+    let zone = zone(name)?;
+    let mut hash = blake3::Hasher::new();
+    hash.update(&zone.to_offset(FROM).seconds().to_le_bytes());
+    for change in zone.following(FROM).take_while(|change| change.timestamp() < UNTIL) {
+        hash.update(&change.timestamp().as_second().to_le_bytes());
+        hash.update(&change.offset().seconds().to_le_bytes());
+    }
+    Ok(hash.finalize().to_hex()[..32].to_owned())
 }

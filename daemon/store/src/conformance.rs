@@ -69,6 +69,7 @@ macro_rules! store_conformance {
             a_run_waits_for_its_group_and_its_task
             a_run_waits_for_the_network
             a_late_run_is_missed
+            a_start_deadline_counts_from_when_a_slot_is_due
             a_stale_worker_is_fenced
             what_was_running_goes_on_in_the_next_life
             the_kill_switch_starts_nothing

@@ -56,6 +56,10 @@ pub trait Store: Send + Sync + 'static {
     /// marks return to `now`, what fired stays fired. Also asked for when the zone database changed.
     async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError>;
 
+    /// Has tasks looked at whose zone has other rules than at the last comparison: the tz database was updated.
+    /// Returns how many zones have changed.
+    async fn compare_zones(&self, now: Timestamp) -> Result<u64, StoreError>;
+
     // --- tasks ---
 
     /// Saves a task. An overdue one is first accounted for by its old definition. Saving an equal

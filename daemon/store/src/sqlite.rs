@@ -23,6 +23,7 @@ mod tasks;
 mod view;
 mod watches;
 mod writer;
+mod zones;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,6 +129,10 @@ impl Store for SqliteStore {
 
     async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError> {
         self.writer.write(move |tx| claim::clock_changed(tx, now)).await
+    }
+
+    async fn compare_zones(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.write(now, move |tx| zones::compare(tx, now)).await
     }
 
     async fn save_task(

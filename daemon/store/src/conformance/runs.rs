@@ -87,6 +87,26 @@ pub async fn a_late_run_is_missed(place: &impl Place) {
     assert_eq!(pending_texts(&store).await.len(), 1, "the person is told");
 }
 
+pub async fn a_start_deadline_counts_from_when_a_slot_is_due(place: &impl Place) {
+    let store = place.open().await;
+    let mut job = spec("job", vec![cron("0 13 * * *")]);
+    (job.start_deadline, job.jitter) = (Some(Span::from_secs(60)), Span::from_secs(3000));
+    let task = save(&store, &job, noon()).await;
+    let due = store.task(&job.name).await.expect("read").expect("saved").next_due.expect("it has a next slot");
+    assert!(due > at("2026-03-03T13:02:00Z"), "the jitter of this name is long: {due}");
+    assert_eq!(claim(&store, due, noon()).await.created, 1);
+    let taken = take(&store, later(due, 59)).await;
+    assert_eq!(taken.len(), 1, "a jittered slot is not late");
+    end(&store, &taken[0], Outcome::Succeeded, later(due, 60)).await;
+    let again = later(due, 86_400);
+    assert_eq!(claim(&store, again, noon()).await.created, 1);
+    assert_eq!(take(&store, later(again, 61)).await.len(), 0);
+    let slots = store.slots(task, noon(), later(again, 0), 10).await.expect("read");
+    let missed: Vec<_> =
+        slots.iter().map(|slot| matches!(slot.disposition, ow_model::Disposition::Missed { .. })).collect();
+    assert_eq!(missed, [false, true]);
+}
+
 pub async fn a_stale_worker_is_fenced(place: &impl Place) {
     let store = place.open().await;
     save(&store, &spec("job", vec![]), noon()).await;

@@ -16,6 +16,7 @@ use super::runs::open_runs;
 use super::stream::tell;
 use super::view::{Broken, Record, Source, View, json, micros};
 use super::writer::Tx;
+use super::zones;
 use crate::{Page, PageRequest, SaveChange, Saved, StoreError, TaskError, TaskFilter, TaskRow};
 
 const TASKS: Source = Source { table: "tasks", key: 0 };
@@ -198,6 +199,7 @@ fn write_revision(
         "INSERT INTO revisions (task, revision, spec, text, saved_at) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![task.0, revision, json(spec), definition.text, micros(now)],
     )?;
+    zones::note(tx, &spec.timezone)?;
     let watches = spec.triggers.iter().any(|trigger| matches!(trigger, Trigger::Watch { .. }));
     let starts = spec.triggers.contains(&Trigger::Startup);
     tx.change("UPDATE tasks SET has_watch = ?2, has_startup = ?3 WHERE id = ?1", params![task.0, watches, starts])?;

@@ -5,3 +5,4 @@ mod directory;
 mod full;
 mod history;
 mod support;
+mod zones;
