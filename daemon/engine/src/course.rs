@@ -245,7 +245,7 @@ impl Course {
         let kind = self.engine.store.item(item).await?.map(|item| item.kind);
         Ok(match kind {
             Some(ItemKind::Approval { binding, .. }) => binding,
-            Some(ItemKind::Question { .. } | ItemKind::Notification { .. }) | None => ow_model::Binding::default(),
+            Some(_) | None => ow_model::Binding::default(),
         })
     }
 

@@ -43,14 +43,30 @@ pub enum ItemKind {
         /// For a write: the difference that it would make, as shown.
         diff: Option<String>,
     },
-    Question {
-        text: String,
-        options: Vec<String>,
-    },
+    /// One to four questions.
+    Question { questions: Vec<Question> },
+    /// A plan to be approved; approving it sets the session's mode.
+    Plan { text: String },
+    /// A folder that an agent asks to work in.
+    Directory { path: PathBuf, writable: bool, reason: String },
+    /// A budget is used up; approving doubles it.
+    Budget { text: String },
     /// Tells; any answer acknowledges it.
-    Notification {
-        text: String,
-    },
+    Notification { text: String },
+}
+
+/// One question, with the options to choose from; none: free text.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Question {
+    /// A short label, for answers to several questions at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    pub text: String,
+    pub options: Vec<String>,
+    /// More than one option may be chosen.
+    #[serde(default)]
+    pub multi: bool,
 }
 
 /// Why an approval is asked for.
@@ -155,6 +171,10 @@ pub enum Answer {
     Once,
     /// Allow, and store the item's rule offer for its task.
     ForTask,
+    /// Allow, and every call of this tool in this session.
+    AlwaysTool,
+    /// Allow, and every call with exactly this argv in this session.
+    AlwaysCommand,
     Deny {
         reason: Option<String>,
     },
@@ -173,7 +193,7 @@ impl Answer {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
-            Self::Once | Self::ForTask | Self::Edited { .. } => "approved",
+            Self::Once | Self::ForTask | Self::AlwaysTool | Self::AlwaysCommand | Self::Edited { .. } => "approved",
             Self::Deny { .. } => "denied",
             Self::Text { .. } => "answered",
             Self::Acknowledge => "acknowledged",
@@ -182,6 +202,6 @@ impl Answer {
 
     #[must_use]
     pub const fn allows(&self) -> bool {
-        matches!(self, Self::Once | Self::ForTask | Self::Edited { .. })
+        matches!(self, Self::Once | Self::ForTask | Self::AlwaysTool | Self::AlwaysCommand | Self::Edited { .. })
     }
 }

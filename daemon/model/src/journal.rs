@@ -1,8 +1,13 @@
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Call, CallHash, CallResult, Cause, ItemId, Outcome, Position, Resolution, RuleId};
+use crate::{
+    BlobHash, Call, CallHash, CallResult, Cause, Input, ItemId, Mode, Outcome, Position, Reply, Resolution, RuleId,
+    Usage,
+};
 
 /// A fact with its place in the session's journal, as read back.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +23,14 @@ pub struct RecordedFact {
 #[serde(rename_all = "kebab-case", tag = "fact")]
 pub enum Fact {
     /// The first fact: what templates may read as `slot`, `run` and `event`, fixed for good.
-    Started { cause: Cause, context: Value },
+    Started {
+        cause: Cause,
+        context: Value,
+    },
     /// The step's `if` was false.
-    StepSkipped { step: u32 },
+    StepSkipped {
+        step: u32,
+    },
     /// A step's arguments were rendered, once; resume never renders again.
     Rendered {
         step: u32,
@@ -29,32 +39,159 @@ pub enum Fact {
         holes: Vec<Hole>,
     },
     /// A step's templates could not be rendered.
-    RenderFailed { step: u32, message: String },
+    RenderFailed {
+        step: u32,
+        message: String,
+    },
     /// Policy let the call run. `rule` names what decided.
-    Allowed { position: Position, rule: String, by_rule: Option<RuleId> },
+    Allowed {
+        position: Position,
+        rule: String,
+        by_rule: Option<RuleId>,
+    },
     /// Policy, or the last check before execution, refused the call.
-    Refused { position: Position, rule: String },
+    Refused {
+        position: Position,
+        rule: String,
+    },
     /// The call waits for a person.
-    Parked { position: Position, item: ItemId },
+    Parked {
+        position: Position,
+        item: ItemId,
+    },
     /// A person answered, or nobody did in time; written with the item's resolution.
-    Answered { position: Position, item: ItemId, answered: Answered },
+    Answered {
+        position: Position,
+        item: ItemId,
+        answered: Answered,
+    },
     /// The answer edited the arguments; what runs is this call.
-    Edited { position: Position, call: Call },
+    Edited {
+        position: Position,
+        call: Call,
+    },
     /// The answer no longer fits what it was given for (a bound file changed): the call is judged anew.
-    Voided { position: Position, item: ItemId, why: String },
+    Voided {
+        position: Position,
+        item: ItemId,
+        why: String,
+    },
     /// The call is about to take effect: the last commit before exec or connect. `repeatable`: it has no
     /// side effect, so that after a crash it may simply run again.
-    Intended { position: Position, hash: CallHash, repeatable: bool, intent: Intent },
+    Intended {
+        position: Position,
+        hash: CallHash,
+        repeatable: bool,
+        intent: Intent,
+    },
     /// The call ended with this result.
-    Done { position: Position, result: CallResult, took_ms: u64 },
+    Done {
+        position: Position,
+        result: CallResult,
+        took_ms: u64,
+    },
     /// owd stopped the call in the middle.
-    Stopped { position: Position },
+    Stopped {
+        position: Position,
+    },
     /// What the tool could find out about a call whose end was not journaled.
-    Reconciled { position: Position, found: Reconciled },
+    Reconciled {
+        position: Position,
+        found: Reconciled,
+    },
     /// The run stood still (stop, crash, kill switch) and goes on.
     Resumed,
+
+    // --- of an agent's session alone ---
+    /// A message entered the history. `number`: its place in the session's queue of inputs; none: owd's own.
+    Input {
+        number: Option<u64>,
+        input: Input,
+    },
+    /// A model call is about to be made: `reserved` counts against the budget until its reply is known.
+    Asked {
+        /// `provider:model`.
+        model: String,
+        purpose: Purpose,
+        reserved: Usage,
+    },
+    /// The model answered. `sent`: the whole request, byte for byte, where it is kept.
+    Replied {
+        reply: Reply,
+        sent: Option<BlobHash>,
+    },
+    /// A model call failed for good, after retries and failover. `partial`: the best text so far.
+    ModelFailed {
+        kind: ModelFailure,
+        message: String,
+        partial: Option<String>,
+    },
+    /// The call was let through; it has not begun. Calls without side effects of one reply begin together.
+    Admitted {
+        position: Position,
+        rule: String,
+        by_rule: Option<RuleId>,
+        repeatable: bool,
+    },
+    /// The outgoing history begins with this text instead of all before the message with this index.
+    Compacted {
+        until: u32,
+        summary: String,
+        how: Compaction,
+    },
+    /// No summary could be had.
+    CompactionFailed {
+        message: String,
+    },
+    /// A loop detector spoke. `stop`: the turn ends with one last call without tools.
+    LoopFound {
+        detector: String,
+        evidence: String,
+        stop: bool,
+    },
+    /// A budget is used up; the session waits for a person to raise it.
+    BudgetReached {
+        what: String,
+    },
+    /// A person raised the budget: the limits are multiplied by `times` from here on.
+    BudgetRaised {
+        times: u32,
+    },
+    /// The person interrupted the turn.
+    TurnInterrupted {
+        by: String,
+        partial: Option<String>,
+    },
+    /// A turn of a chat ended; the session waits for the next input.
+    TurnEnded {
+        outcome: TurnOutcome,
+    },
+    /// For people only: a model switch, a warning, a marker.
+    Noticed {
+        text: String,
+    },
+    /// The person, or an approved plan, changed how far the session may go.
+    ModeSet {
+        mode: Mode,
+    },
+    ModelSet {
+        model: String,
+    },
+    /// A directory that the person granted to this session.
+    RootGranted {
+        path: PathBuf,
+        writable: bool,
+    },
+    /// The session sleeps until this instant, or until one of these happens, then hears `note`.
+    Slept {
+        until: Option<Timestamp>,
+        on: Vec<String>,
+        note: String,
+    },
     /// The last fact.
-    Ended { outcome: Outcome },
+    Ended {
+        outcome: Outcome,
+    },
 }
 
 /// A place in a rendered call that a value from an event or an earlier result filled.
@@ -102,4 +239,56 @@ pub enum Reconciled {
     Unknown {
         why: String,
     },
+}
+
+/// What a model call is for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    Turn,
+    /// The last one, without tools.
+    Final,
+    /// A summary for compaction.
+    Summary,
+}
+
+/// How the outgoing history was shortened.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compaction {
+    Summary,
+    /// Without a summary: the mechanically extracted state only.
+    Trim,
+}
+
+/// Why a model call failed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelFailure {
+    /// No key, a wrong or an expired one, or no access to this model.
+    Auth,
+    Quota,
+    /// The request is longer than the model's window.
+    Overflow,
+    /// The vendor or the model refused.
+    Refusal,
+    /// The request is wrong; not tried again.
+    BadRequest,
+    /// 429 for longer than owd waits.
+    RateLimit,
+    /// 5xx, broken streams, silence: retries are used up.
+    Unavailable,
+    /// No network.
+    Unreachable,
+    /// What came was not an answer.
+    Garbage,
+}
+
+/// How a turn of a chat ended.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum TurnOutcome {
+    Completed,
+    Interrupted,
+    Failed { failure: crate::Failure, message: String },
 }

@@ -8,6 +8,7 @@ mod event;
 mod id;
 mod item;
 mod journal;
+mod message;
 mod name;
 mod rule;
 mod run;
@@ -19,15 +20,18 @@ pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, P
 pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
 pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{
-    Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Resolution, Surface,
+    Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution, Surface,
 };
-pub use journal::{Answered, Fact, Hole, Intent, Reconciled, RecordedFact};
+pub use journal::{
+    Answered, Compaction, Fact, Hole, Intent, ModelFailure, Purpose, Reconciled, RecordedFact, TurnOutcome,
+};
+pub use message::{Attachment, Finish, Input, Message, Reply, ReplyCall, Source, ToolUse, Usage, Why};
 pub use name::{NameError, TaskName, ToolName, ZoneName};
 pub use rule::{Rule, RuleScope, RuleTarget};
 pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};
 pub use slot::{Disposition, SlotKey, SlotRecord};
 pub use span::{Span, SpanError};
 pub use task::{
-    AfterEnd, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, PauseReason, Retry, Step, TaskId, TaskSource,
-    TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
+    AfterEnd, AgentSpec, Budget, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, PauseReason, Retry, Step,
+    TaskId, TaskSource, TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
 };

@@ -68,6 +68,8 @@ pub enum RunState {
     },
     /// Was stopped in the middle; goes on at the next start.
     Interrupted,
+    /// A chat between two turns: waits for a message at no cost.
+    Idle,
     Ended(EndedRun),
 }
 
@@ -116,6 +118,17 @@ pub enum Failure {
     Template,
     /// Nothing could be reached; does not count toward auto-pause.
     Unreachable,
+    /// The model could not be asked: key, quota, refusal, a provider that stays down; the message says which.
+    /// Outages and quotas do not count toward auto-pause.
+    Model(crate::ModelFailure),
+    /// The agent reached its iteration limit.
+    Iterations,
+    /// A loop detector stopped the agent.
+    Loop,
+    /// The agent ended without an answer: empty or unusable replies.
+    NoAnswer,
+    /// Its budget was reached and a person did not raise it.
+    Budget,
     /// A fault in owd or its store.
     Internal,
 }
@@ -136,7 +149,7 @@ impl Outcome {
 }
 
 impl RunState {
-    /// One word: `queued`, `running`, `parked`, `interrupted`, or the outcome's.
+    /// One word: `queued`, `running`, `parked`, `interrupted`, `idle`, or the outcome's.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -144,6 +157,7 @@ impl RunState {
             Self::Running => "running",
             Self::Parked { .. } => "parked",
             Self::Interrupted => "interrupted",
+            Self::Idle => "idle",
             Self::Ended(ended) => ended.outcome.word(),
         }
     }

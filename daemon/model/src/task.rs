@@ -28,7 +28,11 @@ pub struct TaskSpec {
     pub title: Option<String>,
     pub timezone: ZoneName,
     pub triggers: Vec<Trigger>,
+    /// Empty for an agent's task.
     pub steps: Vec<Step>,
+    /// None for a task made of steps.
+    #[serde(default)]
+    pub agent: Option<AgentSpec>,
     pub mode: Mode,
     /// Folders that file tools may work in. Absolute. Empty: none.
     pub roots: Vec<PathBuf>,
@@ -56,6 +60,36 @@ pub struct TaskSpec {
     pub item_reminder: Span,
     /// Hosts that `http_request` may reach without asking: `host`, `host:port`, `*.domain`.
     pub http_allow: Vec<String>,
+}
+
+/// What an agent works toward, with which model and limits.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgentSpec {
+    /// What it is to reach; a template like a step's arguments. None: a chat, whose goals come as messages.
+    pub goal: Option<String>,
+    /// `provider:model`; none: the configured default.
+    pub model: Option<String>,
+    /// Tried in this order when the model cannot be had.
+    pub failover: Vec<String>,
+    /// Added to the system prompt.
+    pub instructions: Option<String>,
+    /// The tools it may see; none: all.
+    pub tools: Option<Vec<ToolName>>,
+    /// Model calls of one turn; none: 50.
+    pub max_iterations: Option<u32>,
+    pub budget: Budget,
+}
+
+/// What one run, or one turn of a chat, may use; reaching a limit asks a person. None: no limit.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Budget {
+    pub tokens: Option<u64>,
+    /// In millionths of the price table's currency.
+    pub cost_micros: Option<u64>,
+    pub calls: Option<u32>,
+    pub time: Option<Span>,
 }
 
 /// An occasion on which a task runs. Running by hand is always possible and needs no trigger.

@@ -52,7 +52,7 @@ pub fn authorize_answered(
     situation: &Situation,
 ) -> Result<Authorized<Call>, Refusal> {
     match answer {
-        Answer::Once | Answer::ForTask => {}
+        Answer::Once | Answer::ForTask | Answer::AlwaysTool | Answer::AlwaysCommand => {}
         Answer::Edited { args } if *args == call.args => {}
         Answer::Edited { .. } => return Err(Refusal::OtherArguments),
         Answer::Deny { .. } | Answer::Text { .. } | Answer::Acknowledge => return Err(Refusal::NotAllowed),

@@ -8,7 +8,7 @@ pub struct ItemView {
     pub id: String,
     /// `[ow:<id>]`
     pub token: String,
-    /// `approval`, `question`, `notification`.
+    /// `approval`, `question`, `plan`, `directory`, `budget`, `notification`.
     pub kind: String,
     pub title: String,
     pub task: Option<String>,
@@ -22,9 +22,12 @@ pub struct ItemView {
     pub holds_back: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalView>,
+    /// One to four.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<QuestionView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<QuestionView>,
-    /// A notification's text.
+    pub directory: Option<DirectoryView>,
+    /// A notification's or a plan's text, or which budget is used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,8 +62,21 @@ pub struct BoundFileView {
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct QuestionView {
+    /// A short label, for answers to several questions at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
     pub text: String,
     pub options: Vec<String>,
+    /// More than one option may be chosen.
+    pub multi: bool,
+}
+
+/// A folder that an agent asks to work in.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct DirectoryView {
+    pub path: String,
+    pub writable: bool,
+    pub reason: String,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -74,7 +90,7 @@ pub struct ResolutionView {
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct AnswerView {
-    /// `approve`, `approve-for-task`, `edit`, `deny`, `answer`, `acknowledge`, `expired`, `withdrawn`.
+    /// `approve`, `approve-for-task`, `approve-tool`, `approve-command`, `edit`, `deny`, `answer`, `acknowledge`, `expired`, `withdrawn`.
     pub kind: String,
     /// A denial's reason, an answer's text, why it was withdrawn.
     pub text: Option<String>,
@@ -88,6 +104,10 @@ pub enum AnswerRequest {
     Approve,
     /// Allow, and store the item's rule offer.
     ApproveForTask,
+    /// Allow, and every call of this tool in this session.
+    ApproveTool,
+    /// Allow, and every call with exactly this argv in this session.
+    ApproveCommand,
     /// Allow with these arguments instead.
     Edit {
         arguments: Value,

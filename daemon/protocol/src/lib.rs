@@ -16,7 +16,9 @@ mod stream;
 mod task;
 
 pub use error::{ErrorBody, ErrorCode, ErrorReply};
-pub use inbox::{AnswerRequest, AnswerView, ApprovalView, BoundFileView, ItemView, QuestionView, ResolutionView};
+pub use inbox::{
+    AnswerRequest, AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView,
+};
 pub use operation::{OPERATIONS, Operation, Query};
 pub use page::{Page, PageQuery};
 pub use routes::*;

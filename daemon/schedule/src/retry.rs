@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Failure, Outcome, TaskSpec};
+use ow_model::{Failure, ModelFailure, Outcome, TaskSpec};
 
 /// Returns when a run is tried again after `attempt` (1 for the first) ended with `outcome`; none: it is not.
 ///
@@ -16,8 +16,18 @@ pub fn next_attempt(
     let worth_it = match outcome {
         Outcome::Failed { failure, .. } => match failure {
             Failure::Step | Failure::Timeout | Failure::Unreachable | Failure::Internal => true,
-            // The same text renders the same way, and an unknown outcome is never repeated.
-            Failure::Template | Failure::Unknown => false,
+            Failure::Model(why) => matches!(
+                why,
+                ModelFailure::RateLimit | ModelFailure::Unavailable | ModelFailure::Unreachable | ModelFailure::Garbage
+            ),
+            // The same text renders the same way, an unknown outcome is never repeated, and an agent that got nowhere
+            // would get there again at the same price.
+            Failure::Template
+            | Failure::Unknown
+            | Failure::Iterations
+            | Failure::Loop
+            | Failure::NoAnswer
+            | Failure::Budget => false,
         },
         Outcome::Succeeded
         | Outcome::Refused { .. }
@@ -41,8 +51,20 @@ pub fn next_attempt(
 pub fn counts_toward_pause(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed { failure, .. } => match failure {
-            Failure::Step | Failure::Timeout | Failure::Unknown | Failure::Template | Failure::Internal => true,
+            Failure::Step
+            | Failure::Timeout
+            | Failure::Unknown
+            | Failure::Template
+            | Failure::Internal
+            | Failure::Iterations
+            | Failure::Loop
+            | Failure::NoAnswer
+            | Failure::Budget => true,
             Failure::Unreachable => false,
+            Failure::Model(why) => matches!(
+                why,
+                ModelFailure::Auth | ModelFailure::Overflow | ModelFailure::Refusal | ModelFailure::BadRequest
+            ),
         },
         Outcome::Succeeded
         | Outcome::Refused { .. }

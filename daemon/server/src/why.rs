@@ -211,6 +211,7 @@ fn state(run: &Run) -> String {
         RunState::Running => "; it is running".into(),
         RunState::Parked { .. } => "; it waits for an answer".into(),
         RunState::Interrupted => "; it was interrupted and goes on at the next start".into(),
+        RunState::Idle => "; it waits for a message".into(),
         RunState::Ended(ended) => match ended.outcome.word() {
             "succeeded" => " and succeeded".into(),
             word => format!(" and ended as {word}"),

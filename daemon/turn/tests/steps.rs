@@ -21,6 +21,7 @@ fn task(steps: Vec<Step>) -> TaskSpec {
         timezone: ZoneName("UTC".into()),
         triggers: vec![],
         steps,
+        agent: None,
         mode: Mode::Ask,
         roots: vec![],
         catch_up: CatchUp::Once,

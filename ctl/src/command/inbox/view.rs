@@ -38,11 +38,15 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
         text.push('\n');
         text.push_str(&self::approval(approval, paint));
     }
-    if let Some(question) = &item.question {
+    for question in &item.questions {
         put!(text, "\n{}\n", escape::block(&question.text));
         for (index, option) in question.options.iter().enumerate() {
             put!(text, "  {}. {}\n", index + 1, escape::line(option));
         }
+    }
+    if let Some(directory) = &item.directory {
+        let how = if directory.writable { "read and write in" } else { "read" };
+        put!(text, "\nIt asks to {how} {}: {}\n", escape::line(&directory.path), escape::line(&directory.reason));
     }
     if let Some(notice) = &item.text {
         put!(text, "\n{}\n", escape::block(notice));
@@ -110,6 +114,9 @@ fn how_to_answer(item: &ItemView) -> String {
                 "Answer with one of\n  owctl inbox approve {id}\n{for_task}  owctl inbox approve {id} --edit\n  \
                  owctl inbox deny {id} --reason 'why not'\n"
             )
+        }
+        "plan" | "directory" | "budget" => {
+            format!("Answer with one of\n  owctl inbox approve {id}\n  owctl inbox deny {id} --reason 'why not'\n")
         }
         "question" => format!("Answer with\n  owctl inbox answer {id} 'your answer'\n"),
         _ => format!("Read it? owctl inbox approve {id}\n"),

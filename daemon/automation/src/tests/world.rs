@@ -393,7 +393,14 @@ impl Scripted {
             task: None,
             run: Some(run),
             title: "a question".into(),
-            kind: ItemKind::Question { text: "well?".into(), options: vec![] },
+            kind: ItemKind::Question {
+                questions: vec![ow_model::Question {
+                    header: None,
+                    text: "well?".into(),
+                    options: vec![],
+                    multi: false,
+                }],
+            },
             expires_in: Some(Span::from_secs(3600)),
             remind_after: None,
         };

@@ -82,6 +82,7 @@ fn read(
         timezone,
         triggers: trigger::triggers(&root, &setting),
         steps: steps(&root, tools),
+        agent: None,
         mode: mode(&root),
         roots: roots(&root, &defaults.home),
         catch_up: catch_up(&root),

@@ -18,6 +18,7 @@ pub fn to_toml(spec: &TaskSpec) -> String {
         timezone,
         triggers,
         steps,
+        agent: _,
         mode,
         roots,
         catch_up,

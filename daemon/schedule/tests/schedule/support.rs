@@ -41,6 +41,7 @@ pub(crate) fn task(zone: &str, triggers: Vec<Trigger>) -> TaskSpec {
         timezone: ZoneName(zone.into()),
         triggers,
         steps: vec![],
+        agent: None,
         mode: Mode::Ask,
         roots: vec![],
         catch_up: CatchUp::Once,

@@ -55,19 +55,16 @@ const fn position(fact: &Fact) -> Option<Position> {
         | Fact::Intended { position, .. }
         | Fact::Done { position, .. }
         | Fact::Stopped { position }
+        | Fact::Admitted { position, .. }
         | Fact::Reconciled { position, .. } => Some(*position),
-        Fact::Rendered { .. }
-        | Fact::Started { .. }
-        | Fact::StepSkipped { .. }
-        | Fact::RenderFailed { .. }
-        | Fact::Resumed
-        | Fact::Ended { .. } => None,
+        _ => None,
     }
 }
 
 fn apply(view: &mut CallView, fact: &Fact) {
     match fact {
-        Fact::Allowed { position: _, rule, by_rule: _ } => view.rule = Some(rule.clone()),
+        Fact::Allowed { position: _, rule, by_rule: _ }
+        | Fact::Admitted { position: _, rule, by_rule: _, repeatable: _ } => view.rule = Some(rule.clone()),
         Fact::Refused { position: _, rule } => {
             view.rule = Some(rule.clone());
             view.state = "refused".into();
@@ -103,12 +100,7 @@ fn apply(view: &mut CallView, fact: &Fact) {
                 view.error = Some(why.clone());
             }
         },
-        Fact::Rendered { .. }
-        | Fact::Started { .. }
-        | Fact::StepSkipped { .. }
-        | Fact::RenderFailed { .. }
-        | Fact::Resumed
-        | Fact::Ended { .. } => {}
+        _ => {}
     }
 }
 

@@ -1,5 +1,6 @@
 use ow_model::{
-    Answer, AnswerBy, Answered, Call, CallErrorKind, CallResult, EndedRun, Fact, Reconciled, RecordedFact, Resolution,
+    Answer, AnswerBy, Answered, Call, CallErrorKind, CallResult, Compaction, EndedRun, Fact, Finish, Purpose,
+    Reconciled, RecordedFact, Resolution, Source, TurnOutcome,
 };
 use ow_protocol::FactView;
 
@@ -58,11 +59,123 @@ fn words(fact: &Fact) -> (&'static str, String) {
             ("reconciled", text)
         }
         Fact::Resumed => ("resumed", "the run goes on".into()),
+        Fact::Input { .. }
+        | Fact::Asked { .. }
+        | Fact::Replied { .. }
+        | Fact::ModelFailed { .. }
+        | Fact::Admitted { .. }
+        | Fact::Compacted { .. }
+        | Fact::CompactionFailed { .. }
+        | Fact::LoopFound { .. }
+        | Fact::BudgetReached { .. }
+        | Fact::BudgetRaised { .. }
+        | Fact::TurnInterrupted { .. }
+        | Fact::TurnEnded { .. }
+        | Fact::Noticed { .. }
+        | Fact::ModeSet { .. }
+        | Fact::ModelSet { .. }
+        | Fact::RootGranted { .. }
+        | Fact::Slept { .. } => agent_words(fact),
         Fact::Ended { outcome } => {
             let state = ow_model::RunState::Ended(EndedRun { outcome: outcome.clone() });
             ("ended", format!("the run ended: {}", state.word()))
         }
     }
+}
+
+/// The same for the facts of an agent's session.
+fn agent_words(fact: &Fact) -> (&'static str, String) {
+    match fact {
+        Fact::Input { number: _, input } => {
+            let who = match &input.source {
+                Source::Person { person } => person.0.clone(),
+                Source::Task => "the task".into(),
+                Source::Event { kind } => format!("the event {kind}"),
+                Source::Wake { .. } => "a wake-up".into(),
+                Source::Owd { .. } => "owd".into(),
+            };
+            ("input", format!("{who}: {}", beginning(&input.text)))
+        }
+        Fact::Asked { model, purpose, reserved: _ } => {
+            let what = match purpose {
+                Purpose::Turn => "",
+                Purpose::Final => ", for a last answer without tools",
+                Purpose::Summary => ", for a summary",
+            };
+            ("asked", format!("{model} was asked{what}"))
+        }
+        Fact::Replied { reply, sent: _ } => {
+            let how = match reply.finish {
+                Finish::Length => " (cut by the token limit)",
+                Finish::Refusal => " (refused)",
+                Finish::Stop | Finish::ToolCalls => "",
+            };
+            let text = match reply.calls.len() {
+                0 => beginning(&reply.text),
+                1 => format!("asks for {}", reply.calls[0].name),
+                calls => format!("asks for {calls} calls"),
+            };
+            ("replied", format!("{}{how}: {text}", reply.model))
+        }
+        Fact::ModelFailed { kind: _, message, partial: _ } => ("model-failed", message.clone()),
+        Fact::Admitted { position, rule, by_rule: _, repeatable: _ } => {
+            ("admitted", format!("call {position} may run: {rule}"))
+        }
+        Fact::Compacted { until, summary: _, how } => {
+            let how = match how {
+                Compaction::Summary => "summarised",
+                Compaction::Trim => "left out",
+            };
+            ("compacted", format!("what came before message {until} goes to the model {how}"))
+        }
+        Fact::CompactionFailed { message } => ("compaction-failed", format!("no summary could be had: {message}")),
+        Fact::LoopFound { detector, evidence, stop } => {
+            let what = if *stop { "stops the turn" } else { "nudges" };
+            ("loop-found", format!("{detector} {what}: {evidence}"))
+        }
+        Fact::BudgetReached { what } => ("budget-reached", format!("the budget is used up: {what}")),
+        Fact::BudgetRaised { times } => ("budget-raised", format!("the budget is now {times} times what it was")),
+        Fact::TurnInterrupted { by, partial: _ } => ("turn-interrupted", format!("interrupted by {by}")),
+        Fact::TurnEnded { outcome } => {
+            let text = match outcome {
+                TurnOutcome::Completed => "the turn is complete".into(),
+                TurnOutcome::Interrupted => "the turn was interrupted".into(),
+                TurnOutcome::Failed { failure: _, message } => format!("the turn failed: {message}"),
+            };
+            ("turn-ended", text)
+        }
+        Fact::ModeSet { mode } => ("mode-set", format!("the session is in mode {}", mode_word(*mode))),
+        Fact::ModelSet { model } => ("model-set", format!("the session's model is {model}")),
+        Fact::RootGranted { path, writable } => {
+            let how = if *writable { "to read and write" } else { "to read" };
+            ("root-granted", format!("{} was granted, {how}", path.display()))
+        }
+        Fact::Slept { until, on, note: _ } => {
+            let until = until.map_or_else(|| on.join(" or "), |until| until.to_string());
+            ("slept", format!("sleeps until {until}"))
+        }
+        Fact::Noticed { text } => ("noticed", text.clone()),
+        _ => ("fact", String::new()),
+    }
+}
+
+const fn mode_word(mode: ow_model::Mode) -> &'static str {
+    match mode {
+        ow_model::Mode::Plan => "plan",
+        ow_model::Mode::Ask => "ask",
+        ow_model::Mode::Edit => "edit",
+        ow_model::Mode::Auto => "auto",
+    }
+}
+
+/// The first line of a text, at most 200 characters of it.
+fn beginning(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let mut beginning: String = line.chars().take(200).collect();
+    if beginning.len() < text.trim().len() {
+        beginning.push('…');
+    }
+    beginning
 }
 
 const fn ended(kind: CallErrorKind) -> &'static str {
@@ -84,6 +197,8 @@ fn answered_words(answered: &Answered) -> String {
             let how = match answer {
                 Answer::Once => "approved",
                 Answer::ForTask => "approved for the task",
+                Answer::AlwaysTool => "approved for all calls of this tool",
+                Answer::AlwaysCommand => "approved for all calls of this command",
                 Answer::Edited { .. } => "approved with other arguments",
                 Answer::Deny { .. } => "denied",
                 Answer::Text { .. } => "answered",

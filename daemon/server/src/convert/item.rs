@@ -1,7 +1,8 @@
 use ow_model::{
-    Answer, AnswerBy, Binding, BoundFile, Call, Category, Item, ItemKind, ItemState, Person, Resolution, Surface,
+    Answer, AnswerBy, Binding, BoundFile, Call, Category, Item, ItemKind, ItemState, Person, Question, Resolution,
+    Surface,
 };
-use ow_protocol::{AnswerView, ApprovalView, BoundFileView, ItemView, QuestionView, ResolutionView};
+use ow_protocol::{AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView};
 
 use super::rule::target_view;
 use super::{instant, path};
@@ -21,7 +22,7 @@ pub(crate) fn item_view(item: Item) -> ItemView {
         state,
         holds_back,
     } = item;
-    let (mut approval, mut question, mut text) = (None, None, None);
+    let (mut approval, mut questions, mut directory, mut text) = (None, vec![], None, None);
     let kind = match kind {
         ItemKind::Approval { call, hash, category, reason, binding, rule_offer, diff } => {
             let Call { position, tool, args } = call;
@@ -42,9 +43,21 @@ pub(crate) fn item_view(item: Item) -> ItemView {
             });
             "approval"
         }
-        ItemKind::Question { text, options } => {
-            question = Some(QuestionView { text, options });
+        ItemKind::Question { questions: asked } => {
+            questions = asked.into_iter().map(question_view).collect();
             "question"
+        }
+        ItemKind::Plan { text: plan } => {
+            text = Some(plan);
+            "plan"
+        }
+        ItemKind::Directory { path: folder, writable, reason } => {
+            directory = Some(DirectoryView { path: path(&folder), writable, reason });
+            "directory"
+        }
+        ItemKind::Budget { text: told } => {
+            text = Some(told);
+            "budget"
         }
         ItemKind::Notification { text: told } => {
             text = Some(told);
@@ -64,7 +77,8 @@ pub(crate) fn item_view(item: Item) -> ItemView {
         reminded,
         holds_back,
         approval,
-        question,
+        questions,
+        directory,
         text,
         resolution: resolution(state),
     }
@@ -108,10 +122,17 @@ fn resolution(state: ItemState) -> Option<ResolutionView> {
     }
 }
 
+fn question_view(question: Question) -> QuestionView {
+    let Question { header, text, options, multi } = question;
+    QuestionView { header, text, options, multi }
+}
+
 fn answer_view(answer: Answer) -> AnswerView {
     let (kind, text) = match answer {
         Answer::Once => ("approve", None),
         Answer::ForTask => ("approve-for-task", None),
+        Answer::AlwaysTool => ("approve-tool", None),
+        Answer::AlwaysCommand => ("approve-command", None),
         Answer::Edited { args } => ("edit", Some(args.to_string())),
         Answer::Deny { reason } => ("deny", reason),
         Answer::Text { text } => ("answer", Some(text)),

@@ -1,4 +1,4 @@
-use ow_model::{Cause, EndedRun, EventPayload, Failure, NewEvent, Outcome, Run, RunState};
+use ow_model::{Cause, EndedRun, EventPayload, Failure, ModelFailure, NewEvent, Outcome, Run, RunState};
 use ow_protocol::{CauseView, RunView};
 use serde_json::{Value, json};
 
@@ -65,6 +65,7 @@ impl State {
                 Self { message: Some(format!("waits for {answers}{held}")), failure: None, items }
             }
             RunState::Interrupted => said("was stopped in the middle; goes on at the next start".into()),
+            RunState::Idle => said("waits for a message".into()),
             RunState::Ended(EndedRun { outcome }) => match outcome {
                 Outcome::Succeeded => Self::default(),
                 Outcome::Failed { failure, message } => {
@@ -86,6 +87,21 @@ const fn failure_word(failure: Failure) -> &'static str {
         Failure::Template => "template",
         Failure::Unreachable => "unreachable",
         Failure::Internal => "internal",
+        Failure::Iterations => "iterations",
+        Failure::Loop => "loop",
+        Failure::NoAnswer => "no-answer",
+        Failure::Budget => "budget",
+        Failure::Model(why) => match why {
+            ModelFailure::Auth => "model-auth",
+            ModelFailure::Quota => "model-quota",
+            ModelFailure::Overflow => "model-overflow",
+            ModelFailure::Refusal => "model-refusal",
+            ModelFailure::BadRequest => "model-bad-request",
+            ModelFailure::RateLimit => "model-rate-limit",
+            ModelFailure::Unavailable => "model-unavailable",
+            ModelFailure::Unreachable => "model-unreachable",
+            ModelFailure::Garbage => "model-garbage",
+        },
     }
 }
 

@@ -89,6 +89,8 @@ fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
     Ok(match request {
         AnswerRequest::Approve => Answer::Once,
         AnswerRequest::ApproveForTask => Answer::ForTask,
+        AnswerRequest::ApproveTool => Answer::AlwaysTool,
+        AnswerRequest::ApproveCommand => Answer::AlwaysCommand,
         AnswerRequest::Acknowledge => Answer::Acknowledge,
         AnswerRequest::Deny { reason } => Answer::Deny { reason },
         AnswerRequest::Edit { arguments } if arguments.is_object() => Answer::Edited { args: arguments },
@@ -100,7 +102,13 @@ fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
             if text.is_empty() {
                 return Err(Problem::invalid("an empty text answers nothing"));
             }
-            let options = if let ItemKind::Question { options, .. } = &item.kind { options.as_slice() } else { &[] };
+            let options = match &item.kind {
+                ItemKind::Question { questions } => match questions.as_slice() {
+                    [one] => one.options.as_slice(),
+                    _ => &[],
+                },
+                _ => &[],
+            };
             Answer::Text { text: chosen(text, options).unwrap_or(text).into() }
         }
     })

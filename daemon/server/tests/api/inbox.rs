@@ -66,7 +66,14 @@ async fn an_answer_must_fit_its_item() {
     let daemon = Daemon::start();
     let task = daemon.save("asks", |_| {}).await;
     let taken = daemon.begin(&task).await;
-    let question = ItemKind::Question { text: "which?".into(), options: vec!["today".into(), "later".into()] };
+    let question = ItemKind::Question {
+        questions: vec![ow_model::Question {
+            header: None,
+            text: "which?".into(),
+            options: vec!["today".into(), "later".into()],
+            multi: false,
+        }],
+    };
     let items = daemon.park(&taken, vec![approval(0, None), question]).await;
     let (approval, question) = (items[0], items[1]);
     let told = daemon.notification("told").await;

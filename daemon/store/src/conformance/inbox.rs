@@ -66,7 +66,14 @@ pub async fn an_answer_must_fit_the_question(place: &impl Place) {
     save(&store, &spec("job", vec![]), noon()).await;
     let taken = begin(&store, "job", noon()).await;
     let question = NewItem {
-        kind: ItemKind::Question { text: "which?".into(), options: vec!["a".into(), "b".into()] },
+        kind: ItemKind::Question {
+            questions: vec![ow_model::Question {
+                header: None,
+                text: "which?".into(),
+                options: vec!["a".into(), "b".into()],
+                multi: false,
+            }],
+        },
         ..approval("job", taken.run.id, &call(1, "y"))
     };
     let request = ParkRequest {

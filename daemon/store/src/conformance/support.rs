@@ -36,6 +36,7 @@ pub(crate) fn spec(task: &str, triggers: Vec<Trigger>) -> TaskSpec {
         timezone: ZoneName("UTC".into()),
         triggers,
         steps: vec![],
+        agent: None,
         mode: ow_model::Mode::default(),
         roots: vec![],
         catch_up: ow_model::CatchUp::default(),

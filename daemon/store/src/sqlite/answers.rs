@@ -60,12 +60,35 @@ fn fit(item: &Item, answer: &Answer) -> Result<Answer, ResolveError> {
     let fits = match (&item.kind, answer) {
         (ItemKind::Notification { .. }, _) => return Ok(Answer::Acknowledge),
         (ItemKind::Approval { .. }, Answer::Edited { args }) => args.is_object(),
-        (ItemKind::Approval { .. }, Answer::Once | Answer::ForTask | Answer::Deny { .. }) => true,
+        (
+            ItemKind::Approval { .. },
+            Answer::Once | Answer::ForTask | Answer::AlwaysTool | Answer::AlwaysCommand | Answer::Deny { .. },
+        )
+        | (
+            ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. },
+            Answer::Once | Answer::Deny { .. },
+        )
+        // A question may be refused: the agent then goes on without an answer.
+        | (ItemKind::Question { .. }, Answer::Deny { .. }) => true,
         (ItemKind::Question { .. }, Answer::Text { text }) => !text.trim().is_empty(),
         (ItemKind::Approval { .. }, Answer::Text { .. } | Answer::Acknowledge)
         | (
             ItemKind::Question { .. },
-            Answer::Once | Answer::ForTask | Answer::Deny { .. } | Answer::Edited { .. } | Answer::Acknowledge,
+            Answer::Once
+            | Answer::ForTask
+            | Answer::AlwaysTool
+            | Answer::AlwaysCommand
+            | Answer::Edited { .. }
+            | Answer::Acknowledge,
+        )
+        | (
+            ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. },
+            Answer::ForTask
+            | Answer::AlwaysTool
+            | Answer::AlwaysCommand
+            | Answer::Edited { .. }
+            | Answer::Text { .. }
+            | Answer::Acknowledge,
         ) => false,
     };
     if fits {
@@ -78,6 +101,8 @@ fn answer_word(answer: &Answer) -> &'static str {
     match answer {
         Answer::Once => "allow once",
         Answer::ForTask => "allow for this task",
+        Answer::AlwaysTool => "allow this tool",
+        Answer::AlwaysCommand => "allow this command",
         Answer::Deny { .. } => "deny",
         Answer::Edited { .. } => "edit",
         Answer::Text { .. } => "text",

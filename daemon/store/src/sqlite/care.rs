@@ -139,6 +139,8 @@ fn bare(state: &ItemState) -> ItemState {
     let answer = match answer {
         Answer::Once => Answer::Once,
         Answer::ForTask => Answer::ForTask,
+        Answer::AlwaysTool => Answer::AlwaysTool,
+        Answer::AlwaysCommand => Answer::AlwaysCommand,
         Answer::Deny { .. } => Answer::Deny { reason: None },
         Answer::Edited { .. } => Answer::Edited { args: serde_json::json!({}) },
         Answer::Text { .. } => Answer::Text { text: String::new() },

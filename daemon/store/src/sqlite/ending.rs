@@ -37,7 +37,7 @@ pub(crate) fn cancel_open(tx: &mut Tx<'_>, run: RunId, why: &str, now: Timestamp
             tx.change("UPDATE runs SET stop_why = coalesce(stop_why, ?2) WHERE ord = ?1", params![row.run.order, why])?;
             Ok(Cancelled::Stop)
         }
-        RunState::Queued { .. } | RunState::Parked { .. } | RunState::Interrupted => {
+        RunState::Queued { .. } | RunState::Parked { .. } | RunState::Interrupted | RunState::Idle => {
             finish(tx, &row, &Outcome::Cancelled { why: why.into() }, row.run.ran_for_ms, None, now)?;
             Ok(Cancelled::Ended)
         }

@@ -196,7 +196,11 @@ pub(crate) fn fold(tx: &mut Tx<'_>, new: &NewItem, key: &str, now: Timestamp) ->
         ItemKind::Notification { text } => {
             ItemKind::Notification { text: format!("{text} ({times} times, the last at {now})") }
         }
-        asking @ (ItemKind::Approval { .. } | ItemKind::Question { .. }) => asking.clone(),
+        asking @ (ItemKind::Approval { .. }
+        | ItemKind::Question { .. }
+        | ItemKind::Plan { .. }
+        | ItemKind::Directory { .. }
+        | ItemKind::Budget { .. }) => asking.clone(),
     };
     tx.change(
         "UPDATE items SET count = ?2, kind = ?3, run = ?4, run_id = ?5 WHERE ord = ?1",
@@ -337,6 +341,9 @@ pub(crate) fn kind_word(kind: &ItemKind) -> &'static str {
     match kind {
         ItemKind::Approval { .. } => "approval",
         ItemKind::Question { .. } => "question",
+        ItemKind::Plan { .. } => "plan",
+        ItemKind::Directory { .. } => "directory",
+        ItemKind::Budget { .. } => "budget",
         ItemKind::Notification { .. } => "notification",
     }
 }
@@ -346,7 +353,11 @@ fn digest(kind: &ItemKind) -> String {
     match kind {
         // The same call asked about for another reason (its outcome is unknown) is another question.
         ItemKind::Approval { hash, category, .. } => format!("approval:{}:{hash}", json(category)),
-        ItemKind::Question { .. } | ItemKind::Notification { .. } => {
+        ItemKind::Question { .. }
+        | ItemKind::Plan { .. }
+        | ItemKind::Directory { .. }
+        | ItemKind::Budget { .. }
+        | ItemKind::Notification { .. } => {
             format!("{}:{}", kind_word(kind), BlobHash::of(json(kind).as_bytes()))
         }
     }

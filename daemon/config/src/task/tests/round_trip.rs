@@ -137,6 +137,7 @@ fn task() -> impl Strategy<Value = TaskSpec> {
             timezone: ZoneName(timezone.into()),
             triggers,
             steps,
+            agent: None,
             mode,
             roots: roots.into_iter().collect(),
             catch_up,
