@@ -15,6 +15,8 @@ mod watching;
 
 pub(crate) use folders::OpenWatcher;
 #[cfg(test)]
-pub(crate) use folders::{FolderWatcher, Unwatchable};
+pub(crate) use folders::{FolderWatcher, Hints, Unwatchable};
+#[cfg(test)]
+pub(crate) use look::{Entry, entry};
 pub(crate) use system::open_system_watcher;
 pub(crate) use watcher::Watcher;

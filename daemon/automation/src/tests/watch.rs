@@ -3,17 +3,18 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use ow_model::{NewEvent, PauseReason};
 use ow_store::Store;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::world::{FLAVOURS, Life, World, name, task};
-use crate::watch::{FolderWatcher, Unwatchable, open_system_watcher};
+use crate::watch::{Entry, FolderWatcher, Hints, Unwatchable, entry, open_system_watcher};
 use crate::{Warning, WarningKind};
 
 const CASES: &str = include_str!("../../../../tests/cases/extensions-secrets-watch.json");
@@ -127,6 +128,44 @@ fn what_came_after_the_task_was_made_fires_also_if_the_first_look_came_later_sti
     life.stop();
 }
 
+/// Gives the real time, and waits until that is clearly later than a file's making.
+fn later_than(made: &Path, beside: &Path) -> Timestamp {
+    let time = |path: &Path| {
+        fs::write(path, "").expect("a file");
+        Timestamp::try_from(fs::metadata(path).expect("a file").modified().expect("a time")).expect("a time")
+    };
+    let made = fs::metadata(made).expect("a file").created().expect("a file system that keeps it");
+    let made = Timestamp::try_from(made).expect("a time");
+    loop {
+        let now = time(beside);
+        if now.duration_since(made).as_millis() > 30 {
+            return now;
+        }
+    }
+}
+
+#[test]
+fn what_is_written_between_the_making_of_a_task_and_the_first_look_has_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("in")).expect("a folder");
+    let old = folder.path().join("in/old.txt");
+    fs::write(&old, "1").expect("a file");
+    let moved = folder.path().join("moved.txt");
+    fs::write(&moved, "1").expect("a file");
+    let now = later_than(&moved, &folder.path().join("clock"));
+    fs::write(&old, "12").expect("a file");
+    fs::write(folder.path().join("in/new.txt"), "1").expect("a file");
+    fs::rename(&moved, folder.path().join("in/moved.txt")).expect("renamed");
+    let world = World::new(&now.to_string());
+    let life = world.live();
+    life.save("job", &watches(&folder.path().join("in"), ""));
+    life.until_ended("job", 3);
+    let mut changes = changes(&life, "job");
+    changes.sort();
+    assert_eq!(changes, ["change old.txt", "create moved.txt", "create new.txt"]);
+    life.stop();
+}
+
 #[test]
 fn what_came_while_owd_was_down_fires_once_at_the_start() {
     let (world, life) = watched("");
@@ -181,6 +220,32 @@ fn every_save_by_rename_fires() {
 }
 
 #[test]
+fn saves_by_rename_fire_each_however_quickly_they_follow() {
+    // The system's watcher may come to a file that is replaced already; this one is as quick as it can be.
+    let hints: Arc<OnceLock<Arc<Hints>>> = Arc::default();
+    let given = Arc::clone(&hints);
+    let mut world = World::new(LATER);
+    world.open_watcher = Arc::new(move |hints| {
+        given.set(hints).expect("opened once");
+        Ok(Box::new(Silent))
+    });
+    world.write("in/a.txt", "first");
+    let life = world.live();
+    life.save("job", &watches(&world.path("in"), ""));
+    looked(&life, "job");
+    for round in 1..=3 {
+        fs::write(world.path("a.txt~"), format!("{round:0>round$}")).expect("a file");
+        fs::rename(world.path("a.txt~"), world.path("in/a.txt")).expect("renamed");
+        let Entry::File(found) = entry(&world.path("in/a.txt")) else { panic!("a file") };
+        hints.get().expect("opened").moved(world.path("in/a.txt"), Some(found));
+    }
+    fires(&life, "job", &["change a.txt"; 3]);
+    let sizes: Vec<_> = events(&life, "job").into_iter().map(|event| event.payload.data["size"].clone()).collect();
+    assert_eq!(sizes, [1, 2, 3]);
+    life.stop();
+}
+
+#[test]
 fn a_file_that_is_written_for_long_fires_once_after_its_last_write() {
     let case = case("ext-19");
     let world = World::new("2026-03-03T08:30Z");
@@ -203,6 +268,17 @@ fn a_file_that_is_written_for_long_fires_once_after_its_last_write() {
     settle(&life, &world.path("in"), "job", &["create large.bin"]);
     assert_eq!(case["expect"]["triggers"], 1);
     life.stop();
+}
+
+/// A watcher whose hints the test gives.
+struct Silent;
+
+impl FolderWatcher for Silent {
+    fn watch(&mut self, _folder: &Path) -> Result<(), Unwatchable> {
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _folder: &Path) {}
 }
 
 /// The system's watcher, but for a time in which it has no more watches to give.
@@ -364,6 +440,20 @@ fn kinds_that_are_not_asked_for_do_not_fire() {
     world.write("in/a.txt", "12");
     fires(&life, "job", &["change a.txt"]);
     life.stop();
+}
+
+#[test]
+fn a_file_that_is_moved_in_is_a_new_one_to_who_asks_for_those() {
+    for (on, expected) in [("[\"create\"]", "create a.txt"), ("[\"create\", \"move\"]", "move a.txt")] {
+        let (world, life) = watched(&format!(", on = {on}"));
+        world.write("a.txt", "1");
+        fs::rename(world.path("a.txt"), world.path("in/a.txt")).expect("renamed");
+        fires(&life, "job", &[expected]);
+        world.write("b.txt", "another");
+        fs::rename(world.path("b.txt"), world.path("in/a.txt")).expect("renamed");
+        settle(&life, &world.path("in"), "job", &[expected]);
+        life.stop();
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ow_schedule::watch::Hint;
+use ow_schedule::watch::{Fingerprint, Hint};
 use thiserror::Error;
 use tokio::sync::Notify;
 
@@ -53,31 +53,55 @@ pub(crate) struct Hints {
 
 #[derive(Debug, Default)]
 struct Kept {
-    paths: BTreeMap<PathBuf, Hint>,
+    paths: BTreeMap<PathBuf, Noticed>,
     everywhere: bool,
+}
+
+/// What was noticed at a path since the last look.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Noticed {
+    pub(crate) hint: Hint,
+    /// The complete files that were renamed to it, as they were seen right then; by the time of the look, all but the
+    /// last may be replaced.
+    pub(crate) arrived: Vec<Fingerprint>,
 }
 
 /// More paths than this at once, and everything is looked at instead.
 const PATHS: usize = 10_000;
 
+/// More files than this that come to one path between two looks are not kept apart.
+const ARRIVALS: usize = 64;
+
 /// What was hinted at since the last look.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Hinted {
-    Paths(BTreeMap<PathBuf, Hint>),
+    Paths(BTreeMap<PathBuf, Noticed>),
     Everywhere,
 }
 
 impl Hints {
     pub(crate) fn at(&self, path: PathBuf, hint: Hint) {
+        self.notice(path, hint, None);
+    }
+
+    /// A file was renamed to this path; `found` is what was there right then.
+    pub(crate) fn moved(&self, path: PathBuf, found: Option<Fingerprint>) {
+        self.notice(path, Hint::MovedHere, found);
+    }
+
+    fn notice(&self, path: PathBuf, hint: Hint, arrived: Option<Fingerprint>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.paths.len() >= PATHS {
             kept.everywhere = true;
         }
         if !kept.everywhere {
-            let known = kept.paths.entry(path).or_insert(hint);
+            let noticed = kept.paths.entry(path).or_insert(Noticed { hint, arrived: vec![] });
             // A file that was moved here and then touched came complete all the same; a write says that it did not.
-            if *known == Hint::Seen || hint == Hint::MovedHere || hint == Hint::Written {
-                *known = hint;
+            if noticed.hint == Hint::Seen || hint == Hint::MovedHere || hint == Hint::Written {
+                noticed.hint = hint;
+            }
+            if noticed.arrived.len() < ARRIVALS {
+                noticed.arrived.extend(arrived);
             }
         }
         drop(kept);

@@ -29,14 +29,39 @@ pub(crate) fn entry(path: &Path) -> Entry {
     }
 }
 
-/// When a file last changed or came to its path, which unlike the time of its content nobody can set. Of a link, the
+/// What became of a path since an instant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Since {
+    /// Nothing.
+    Same,
+    /// Its file was there before and has been written.
+    Written,
+    /// A file came: it was made, or renamed to here. Also if that cannot be told from being written.
+    New,
+}
+
+/// Says what became of a path since `instant`, by times that unlike that of its content nobody can set. Of a link, the
 /// later of its own and that of what it names.
-pub(crate) fn changed_at(path: &Path) -> Option<Timestamp> {
-    let of = |metadata: Metadata| {
+pub(crate) fn since(path: &Path, instant: Timestamp) -> Since {
+    let changed_at = |metadata: &Metadata| {
         let nanosecond = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
         Timestamp::from_nanosecond(nanosecond).ok()
     };
-    fs::symlink_metadata(path).ok().and_then(of).max(fs::metadata(path).ok().and_then(of))
+    let (own, named) = (fs::symlink_metadata(path).ok(), fs::metadata(path).ok());
+    let changed = own.as_ref().and_then(changed_at).max(named.as_ref().and_then(changed_at));
+    if changed.is_some_and(|at| at < instant) {
+        return Since::Same;
+    }
+    // A rename sets no time of the content; what was made before and written since was here all along.
+    let is_before = |time: io::Result<std::time::SystemTime>| {
+        time.ok().and_then(|time| Timestamp::try_from(time).ok()).map(|time| time < instant)
+    };
+    let written = |metadata: &Metadata| {
+        !metadata.is_symlink()
+            && is_before(metadata.created()) == Some(true)
+            && is_before(metadata.modified()) == Some(false)
+    };
+    if own.as_ref().is_some_and(written) { Since::Written } else { Since::New }
 }
 
 /// What is in a folder.

@@ -8,6 +8,7 @@ use ow_schedule::watch::Hint;
 use tracing::warn;
 
 use super::folders::{FolderWatcher, Hints, Unwatchable};
+use super::look::{Entry, entry};
 
 /// Opens the system's watcher: one for all folders, with a thread that sleeps until the kernel wakes it.
 pub(crate) fn open_system_watcher(hints: Arc<Hints>) -> Result<Box<dyn FolderWatcher>, Unwatchable> {
@@ -58,7 +59,17 @@ fn tell(hints: &Hints, event: Event) {
         }
     };
     for path in event.paths {
-        hints.at(path, hint);
+        match hint {
+            // A save by rename may be replaced by the next before anybody looks; so this is looked at here and now.
+            Hint::MovedHere => {
+                let found = match entry(&path) {
+                    Entry::File(found) => Some(found),
+                    Entry::Folder | Entry::Nothing => None,
+                };
+                hints.moved(path, found);
+            }
+            Hint::Seen | Hint::Created | Hint::Written => hints.at(path, hint),
+        }
     }
 }
 

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::event::text;
-use super::folders::{Hinted, Hints, OpenWatcher};
+use super::folders::{Hinted, Hints, Noticed, OpenWatcher};
 use super::ground::{Ground, Place, Standing, Survey};
-use super::look::{Depth, Entry, changed_at, entry};
+use super::look::{Depth, Entry, Since, entry, since};
 use super::target::{Target, TargetKey, targets};
 use super::watching::{Delivery, Watching, seen_file};
 use crate::handle::Shared;
@@ -32,6 +32,8 @@ const RETRY: Duration = Duration::from_secs(2);
 const BREATH: Duration = Duration::from_millis(20);
 /// A file is stamped with the system's last tick, which may lie this far back.
 const TICK: SignedDuration = SignedDuration::from_millis(10);
+/// Stands for the time of a content that nobody saw.
+const BEFORE_IT_WAS_WRITTEN: i64 = i64::MIN;
 /// Events accepted in one transaction.
 const BATCH: usize = 256;
 /// Tasks and stream events read at a time.
@@ -95,7 +97,7 @@ impl Post {
 #[derive(Debug, Default)]
 struct Looks {
     surveys: BTreeSet<User>,
-    glances: Vec<(User, PathBuf, Hint)>,
+    glances: Vec<(User, PathBuf, Noticed)>,
 }
 
 impl Watcher {
@@ -249,7 +251,7 @@ impl Watcher {
             let there = survey.files.into_iter().filter(|(below, _)| target.means(below));
             let there: Vec<(PathBuf, Fingerprint)> = there.collect();
             let root = target.root.clone();
-            let there = self.on_ground(move |_| there_before(defined_at, &root, there)).await;
+            let there = self.on_ground(move |_| as_it_was(defined_at, &root, there)).await;
             let seen: Vec<_> = there.iter().map(|(below, found)| seen_file(below, found)).collect();
             self.shared.store.note_watch_seen(key.task, &key.watch, &seen, &[]).await?;
             there
@@ -332,15 +334,15 @@ impl Watcher {
             Hinted::Paths(paths) => paths,
         };
         let mut looks = Looks::default();
-        for (path, hint) in &paths {
-            self.follow(path, *hint, &mut looks).await;
+        for (path, noticed) in &paths {
+            self.follow(path, noticed, &mut looks).await;
         }
         let Looks { surveys, glances } = looks;
         self.glance(glances, &surveys).await;
         self.survey(surveys).await;
     }
 
-    async fn follow(&mut self, path: &Path, hint: Hint, looks: &mut Looks) {
+    async fn follow(&mut self, path: &Path, noticed: &Noticed, looks: &mut Looks) {
         // Something happened to a watched folder itself, or to one above it: it went, moved, or came anew. The
         // system's watcher drops what it had at such a path, and maybe what was put there since; so all of it is
         // watched again.
@@ -360,22 +362,24 @@ impl Watcher {
             };
             match place {
                 Place::Above(next) if next == name => match post.standing {
-                    Some(Standing::File) => looks.glances.push((user.clone(), PathBuf::new(), hint)),
+                    Some(Standing::File) => {
+                        looks.glances.push((user.clone(), PathBuf::new(), noticed.clone()));
+                    }
                     Some(Standing::Folder | Standing::Missing) | None => drop(looks.surveys.insert(user.clone())),
                 },
                 Place::Above(_) => {}
-                Place::Below(below) => looks.glances.push((user.clone(), below.join(name), hint)),
+                Place::Below(below) => looks.glances.push((user.clone(), below.join(name), noticed.clone())),
             }
         }
     }
 
     /// Looks at single paths. A folder that came or went is a survey's work.
-    async fn glance(&mut self, glances: Vec<(User, PathBuf, Hint)>, surveyed: &BTreeSet<User>) {
+    async fn glance(&mut self, glances: Vec<(User, PathBuf, Noticed)>, surveyed: &BTreeSet<User>) {
         let mut wanted = vec![];
-        for (user, below, hint) in glances.into_iter().filter(|(user, ..)| !surveyed.contains(user)) {
+        for (user, below, noticed) in glances.into_iter().filter(|(user, ..)| !surveyed.contains(user)) {
             let Some(post) = self.posts.get(&user) else { continue };
             match &post.watching {
-                Some(_) => wanted.push((path_of(&post.root, &below), user, below, hint)),
+                Some(_) => wanted.push((path_of(&post.root, &below), user, below, noticed)),
                 None => self.task_files.notify_one(),
             }
         }
@@ -383,14 +387,19 @@ impl Watcher {
             return;
         }
         let found = self.on_ground(|_| {
-            wanted.into_iter().map(|(path, user, below, hint)| (entry(&path), user, below, hint)).collect::<Vec<_>>()
+            let look =
+                |(path, user, below, noticed): (PathBuf, User, PathBuf, Noticed)| (entry(&path), user, below, noticed);
+            wanted.into_iter().map(look).collect::<Vec<_>>()
         });
         let found = found.await;
         let now = self.now();
         let mut surveys = BTreeSet::new();
-        for (entry, user, below, hint) in found {
+        for (entry, user, below, Noticed { hint, arrived }) in found {
             let Some(post) = self.posts.get_mut(&user) else { continue };
             let Some(watching) = &mut post.watching else { continue };
+            for file in arrived {
+                watching.observe(&below, Some(file), Hint::MovedHere, now);
+            }
             match entry {
                 Entry::File(file) => watching.observe(&below, Some(file), hint, now),
                 Entry::Folder if post.depth == Depth::Tree || post.standing != Some(Standing::Folder) => {
@@ -491,14 +500,17 @@ fn path_of(root: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { root.to_path_buf() } else { root.join(below) }
 }
 
-/// Leaves out what came or changed since.
-fn there_before(
-    instant: Timestamp,
-    root: &Path,
-    mut there: Vec<(PathBuf, Fingerprint)>,
-) -> Vec<(PathBuf, Fingerprint)> {
+/// Leaves out what came since, and makes what was written since differ from what is found.
+fn as_it_was(instant: Timestamp, root: &Path, mut there: Vec<(PathBuf, Fingerprint)>) -> Vec<(PathBuf, Fingerprint)> {
     let instant = instant.checked_sub(TICK).unwrap_or(Timestamp::MIN);
-    there.retain(|(below, _)| changed_at(&path_of(root, below)).is_some_and(|at| at < instant));
+    there.retain_mut(|(below, found)| match since(&path_of(root, below), instant) {
+        Since::Same => true,
+        Since::Written => {
+            found.mtime_ns = BEFORE_IT_WAS_WRITTEN;
+            true
+        }
+        Since::New => false,
+    });
     there
 }
 

@@ -158,7 +158,9 @@ impl Settler {
     fn kind(&self, before: Option<Fingerprint>, came: Hint) -> Option<WatchKind> {
         let possible: &[WatchKind] = match (before, came) {
             (Some(_), _) => &[WatchKind::Change],
-            (None, Hint::MovedHere) => &[WatchKind::Move],
+            // Where no file was one is now, which is what whoever asks for `create` waits for: most programs write under
+            // another name and rename.
+            (None, Hint::MovedHere) => &[WatchKind::Move, WatchKind::Create],
             (None, Hint::Created | Hint::Written) => &[WatchKind::Create],
             // Nobody saw how it came; whoever waits for either would miss it otherwise.
             (None, Hint::Seen) => &[WatchKind::Create, WatchKind::Move],
