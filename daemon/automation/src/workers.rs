@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ow_engine::Stop;
 use ow_model::{Failure, Outcome, RunId, RunState};
-use ow_store::{StoreError, TakenRun};
+use ow_store::{EndRequest, StoreError, TakenRun};
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::error;
 
@@ -133,7 +133,8 @@ impl Workers {
         let next = u32::try_from(store.journal(run).await?.len()).unwrap_or(u32::MAX);
         let message = "a fault in owd stopped this run; its log says where".into();
         let outcome = Outcome::Failed { failure: Failure::Internal, message };
-        store.end_run(run, next, &outcome, 0, None, self.shared.clock.now()).await
+        let request = EndRequest { run, next, facts: vec![], outcome, ran_for_ms: 0, retry_at: None };
+        store.end_run(&request, self.shared.clock.now()).await
     }
 
     /// The runs that are still worked on, for the log.

@@ -7,7 +7,7 @@ use ow_model::{
     ItemState, Outcome, Position, Reconciled, RuleId, Run, Span, TaskSpec,
 };
 use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
-use ow_store::{NewItem, ParkRequest, StoreError, TakenRun};
+use ow_store::{EndRequest, NewItem, ParkRequest, StoreError, TakenRun};
 use ow_tool::{CallOf, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
 use ow_turn::{Doubt, Effect, Permission, RunContext, RunFolder, StepsTurn};
 use tokio::time::Instant;
@@ -344,7 +344,8 @@ impl Course {
         }
     }
 
-    /// Journals a call's result: at once if it took effect, else with the next commit.
+    /// Journals a call's result: at once if it took effect, else with the next commit. With the last call's result
+    /// the run ends, which is the next thing to be written and takes it along.
     async fn finish(
         &mut self,
         position: Position,
@@ -355,7 +356,7 @@ impl Course {
     ) -> Result<Onward, StoreError> {
         let took_ms = millis(began.elapsed());
         self.record(Fact::Done { position, result, took_ms });
-        if !repeatable {
+        if !repeatable && !matches!(self.turn.next(), Effect::End(_)) {
             self.commit(None, stop).await?;
         }
         Ok(Onward::Continue)
@@ -488,14 +489,20 @@ impl Course {
     }
 
     async fn end(&mut self, outcome: Outcome, stop: &Stop) -> Result<(), StoreError> {
-        self.commit(None, stop).await?;
         let now = self.engine.clock.now();
         let retry_at =
             ow_schedule::next_attempt(&self.spec, self.run.attempt, &outcome, self.turn.had_side_effect(), now);
         let ran_for_ms = self.ran_for().millis();
-        persist(stop, || self.engine.store.end_run(self.run.id, self.next_seq, &outcome, ran_for_ms, retry_at, now))
-            .await?;
-        info!(outcome = outcome.word(), ran_for_ms, "run ended");
+        let request = EndRequest {
+            run: self.run.id,
+            next: self.next_seq,
+            facts: std::mem::take(&mut self.pending),
+            outcome,
+            ran_for_ms,
+            retry_at,
+        };
+        persist(stop, || self.engine.store.end_run(&request, now)).await?;
+        info!(outcome = request.outcome.word(), ran_for_ms, "run ended");
         Ok(())
     }
 

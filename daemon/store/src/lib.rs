@@ -30,16 +30,16 @@ mod sqlite;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, Outcome, PauseReason, RecordedFact, Rule, RuleId, Run,
-    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run, RunId,
+    SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
 pub use error::{ResolveError, StoreError, TaskError};
 pub use rows::{
-    Accepted, BackupReport, Claim, Claimed, Damage, ItemFilter, NewItem, Page, PageRequest, ParkRequest, Resolved,
-    RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Start, StoreStats, StreamEvent, TakenRun,
-    TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, Page, PageRequest, ParkRequest,
+    Resolved, RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Start, StoreStats, StreamEvent,
+    TakenRun, TaskFilter, TaskRow, Tended, WakeTimes,
 };
 pub use sqlite::{SqliteStore, holder, restore};
 
@@ -129,6 +129,8 @@ pub trait Store: Send + Sync + 'static {
     /// Hands out queued runs that may start at `now` and marks them running: answered ones first, then by age;
     /// at most `answered` of the former and `fresh` of the latter. Respects concurrency groups and the kill switch.
     /// A run whose start deadline has passed ends as missed instead. `network`: runs that need it may start.
+    ///
+    /// The one fact that reaches the disk only with the next: after a power loss in between, the run is queued as it was.
     async fn take_runs(
         &self,
         answered: usize,
@@ -152,17 +154,10 @@ pub trait Store: Send + Sync + 'static {
     /// the same run (same kind and hash) is that one. Fenced like `append`.
     async fn park(&self, request: &ParkRequest, now: Timestamp) -> Result<Vec<ItemId>, StoreError>;
 
-    /// Ends a run: last fact, outcome, failure count and auto-pause, `after` events of other tasks, the retry
+    /// Ends a run: last facts, outcome, failure count and auto-pause, `after` events of other tasks, the retry
     /// run if `retry_at` is given, and a notification item when it did not succeed. Open items are withdrawn.
-    async fn end_run(
-        &self,
-        run: RunId,
-        next: u32,
-        outcome: &Outcome,
-        ran_for_ms: u64,
-        retry_at: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
+    /// Fenced like `append`.
+    async fn end_run(&self, request: &EndRequest, now: Timestamp) -> Result<(), StoreError>;
 
     /// A running run stands still and is to go on: at once (`queued`), or after the next start or resume.
     async fn interrupt_run(

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use ow_model::{
-    Fact, Item, ItemId, ItemKind, RecordedFact, Resolution, Run, RunId, Span, TaskId, TaskName, TaskSource, TaskSpec,
-    TaskState,
+    Fact, Item, ItemId, ItemKind, Outcome, RecordedFact, Resolution, Run, RunId, Span, TaskId, TaskName, TaskSource,
+    TaskSpec, TaskState,
 };
 use serde_json::Value;
 
@@ -117,6 +117,20 @@ pub struct ParkRequest {
     /// False for an unknown outcome: the run holds back no slots.
     pub holds: bool,
     pub ran_for_ms: u64,
+}
+
+/// How a worker ends a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndRequest {
+    pub run: RunId,
+    /// The sequence number that the first fact must get.
+    pub next: u32,
+    /// Facts to append before the last one, which the store writes itself.
+    pub facts: Vec<Fact>,
+    pub outcome: Outcome,
+    pub ran_for_ms: u64,
+    /// When a further attempt may start; none: there is none.
+    pub retry_at: Option<Timestamp>,
 }
 
 /// A resolved item.

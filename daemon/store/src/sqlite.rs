@@ -32,8 +32,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, Outcome, PauseReason, RecordedFact, Rule, RuleId, Run,
-    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run, RunId,
+    SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -41,18 +41,17 @@ use self::answers::Given;
 use self::connection::{MIGRATIONS, open_store};
 use self::directory::DataDirectory;
 pub use self::directory::holder;
-use self::ending::End;
 use self::fault::Located;
 use self::memory::{Memory, Shared};
 use self::reader::Readers;
 use self::runs::{ByHand, Hands};
 use self::tasks::Definition;
 use self::view::View;
-use self::writer::{Tx, Writer};
+use self::writer::{Flush, Tx, Writer};
 use crate::{
-    Accepted, BackupReport, Claim, Claimed, Damage, ItemFilter, NewItem, Page, PageRequest, ParkRequest, ResolveError,
-    Resolved, Retention, RunFilter, Saved, SeenFile, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun,
-    TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, Page, PageRequest, ParkRequest,
+    ResolveError, Resolved, Retention, RunFilter, Saved, SeenFile, Start, Store, StoreError, StoreStats, StreamEvent,
+    TakenRun, TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
 };
 
 #[cfg(test)]
@@ -111,8 +110,17 @@ impl SqliteStore {
         T: Send + 'static,
         E: Located,
     {
+        self.write_with(Flush::Now, now, work).await
+    }
+
+    async fn write_with<T, E, W>(&self, flush: Flush, now: Timestamp, work: W) -> Result<T, E>
+    where
+        W: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: Located,
+    {
         self.writer
-            .write(move |tx| {
+            .write_with(flush, move |tx| {
                 tx.memory.latest = tx.memory.latest.max(now);
                 work(tx)
             })
@@ -238,7 +246,7 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Vec<TakenRun>, StoreError> {
         let hands = Hands { answered, fresh, network };
-        self.write(now, move |tx| runs::take_runs(tx, &hands, now)).await
+        self.write_with(Flush::WithNext, now, move |tx| runs::take_runs(tx, &hands, now)).await
     }
 
     async fn append(
@@ -258,17 +266,9 @@ impl Store for SqliteStore {
         self.write(now, move |tx| items::park(tx, &request, now)).await
     }
 
-    async fn end_run(
-        &self,
-        run: RunId,
-        next: u32,
-        outcome: &Outcome,
-        ran_for_ms: u64,
-        retry_at: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let end = End { next, outcome: outcome.clone(), ran_for_ms, retry_at };
-        self.write(now, move |tx| ending::end_run(tx, run, &end, now)).await
+    async fn end_run(&self, request: &EndRequest, now: Timestamp) -> Result<(), StoreError> {
+        let request = request.clone();
+        self.write(now, move |tx| ending::end_run(tx, &request, now)).await
     }
 
     async fn interrupt_run(
@@ -374,7 +374,8 @@ impl Store for SqliteStore {
     }
 
     async fn stream(&self, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError> {
-        self.readers.read(move |view| stream::stream(view, after, limit)).await
+        let head = *self.stream_head.borrow();
+        self.readers.read(move |view| stream::stream(view, after, head, limit)).await
     }
 
     fn stream_head(&self) -> watch::Receiver<u64> {

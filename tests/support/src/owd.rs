@@ -2,12 +2,13 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{LIMIT, Owctl, until};
+use crate::{Owctl, until};
 
 /// The path of one of the workspace's binaries, built beside the running test.
 ///
@@ -118,13 +119,13 @@ impl Scratch {
         let notify = self.path().join("notify");
         drop(fs::remove_file(&notify));
         let socket = UnixDatagram::bind(&notify).expect("a notify socket");
-        socket.set_read_timeout(Some(LIMIT)).expect("a limit");
+        // Blocking, so that a start is seen when it happens; between two waits, whether owd has ended.
+        socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a limit");
         let log = fs::File::options().create(true).append(true).open(self.path().join("stderr")).expect("a log");
         let mut command = self.command();
         command.env("NOTIFY_SOCKET", &notify).stderr(log);
         prepare(&mut command);
         let mut child = command.spawn().expect("owd starts");
-        socket.set_nonblocking(true).expect("a mode");
         let mut message = [0; 4096];
         let ready = until("owd is ready", || {
             if let Ok(length) = socket.recv(&mut message) {

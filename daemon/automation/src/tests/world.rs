@@ -12,7 +12,9 @@ use ow_model::{
     Cause, Disposition, ItemKind, Outcome, Position, Run, RunId, RunState, SlotRecord, Span, TaskName, TaskSource,
     TaskSpec, ToolName, ZoneName,
 };
-use ow_store::{NewItem, PageRequest, ParkRequest, Retention, RunFilter, SqliteStore, Store, TakenRun, TaskRow};
+use ow_store::{
+    EndRequest, NewItem, PageRequest, ParkRequest, Retention, RunFilter, SqliteStore, Store, TakenRun, TaskRow,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -357,7 +359,8 @@ impl Performer for Scripted {
         let next = u32::try_from(taken.journal.len()).expect("few facts");
         let end = async |outcome: Outcome| {
             // Refused only when the run was taken from this life.
-            drop(self.store.end_run(run, next, &outcome, 0, None, self.clock.now()).await);
+            let end = EndRequest { run, next, facts: vec![], outcome, ran_for_ms: 0, retry_at: None };
+            drop(self.store.end_run(&end, self.clock.now()).await);
         };
         match act {
             Act::Fail => {

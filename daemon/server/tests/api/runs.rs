@@ -1,7 +1,7 @@
 use ow_model::{
     Artifact, BlobHash, CallErrorKind, CallResult, Fact, Hole, Intent, Outcome, Position, RunState, SessionId,
 };
-use ow_store::Store;
+use ow_store::{EndRequest, Store};
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, call};
@@ -114,7 +114,15 @@ async fn runs_page_newest_first_by_task_and_state() {
     let mut ids = vec![];
     for _ in 0..5 {
         let taken = daemon.begin(&reports).await;
-        daemon.store.end_run(taken.run.id, 0, &Outcome::Succeeded, 5, None, daemon.now()).await.unwrap();
+        let end = EndRequest {
+            run: taken.run.id,
+            next: 0,
+            facts: vec![],
+            outcome: Outcome::Succeeded,
+            ran_for_ms: 5,
+            retry_at: None,
+        };
+        daemon.store.end_run(&end, daemon.now()).await.unwrap();
         ids.push(taken.run.id.to_string());
         daemon.control.advance(1);
     }

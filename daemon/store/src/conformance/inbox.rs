@@ -2,8 +2,8 @@ use ow_model::{Answer, Answered, Fact, ItemKind, ItemState, Position, Rule, Rule
 
 use super::Place;
 use super::support::{
-    anna, approval, begin, bert, call, deny, later, name, noon, notification, page, park, rule_target, save, spec,
-    started, take,
+    anna, approval, begin, bert, call, deny, ending, later, name, noon, notification, page, park, rule_target, save,
+    spec, started, take,
 };
 use crate::{ItemFilter, NewItem, ParkRequest, ResolveError, StoreError, Tended};
 
@@ -160,10 +160,8 @@ pub async fn an_expired_item_takes_no_answer(place: &impl Place) {
         let again = take(&store, later(expiry, 3600)).await.remove(0);
         let last = &again.journal.last().expect("some").fact;
         assert!(matches!(last, Fact::Answered { answered: Answered::Expired, .. }), "{last:?}");
-        store
-            .end_run(again.run.id, 3, &ow_model::Outcome::Expired { item }, 0, None, later(expiry, 3600))
-            .await
-            .expect("the run goes on to its end");
+        let end = ending(again.run.id, 3, ow_model::Outcome::Expired { item });
+        store.end_run(&end, later(expiry, 3600)).await.expect("the run goes on to its end");
         let filter = ItemFilter { pending_only: true, ..ItemFilter::default() };
         for told in store.items(&filter, &page(10)).await.expect("read").rows {
             store.resolve(told.id, &Answer::Acknowledge, &anna(), later(expiry, 3600)).await.expect("seen");

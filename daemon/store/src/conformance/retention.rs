@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::Place;
 use super::support::{
-    anna, begin, call, claim, cron, end, event, later, name, noon, page, park, save, spec, started, take,
+    anna, begin, call, claim, cron, end, ending, event, later, name, noon, page, park, save, spec, started, take,
 };
 use crate::{Accepted, ResolveError, Retention, RunFilter};
 
@@ -91,7 +91,7 @@ pub async fn kept_bytes_outlive_a_restart_and_go_with_their_run(place: &impl Pla
     let result = CallResult { kept: vec![("stdout".into(), used)], ..CallResult::ok(json!({ "stdout": "a l…" })) };
     let done = Fact::Done { position: Position(0), result, took_ms: 1 };
     store.append(taken.run.id, 0, &[started(), done], None, noon()).await.expect("appended");
-    store.end_run(taken.run.id, 2, &Outcome::Succeeded, 1, None, noon()).await.expect("ended");
+    store.end_run(&ending(taken.run.id, 2, Outcome::Succeeded), noon()).await.expect("ended");
     begin(&store, "job", noon()).await;
     drop(store);
 

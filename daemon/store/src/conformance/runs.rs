@@ -1,14 +1,14 @@
 use ow_model::{
-    Answer, Cause, Failure, ItemKind, ItemState, Need, Outcome, Overlap, PauseReason, Position, RunState, Span,
+    Answer, Cause, Fact, Failure, ItemKind, ItemState, Need, Outcome, Overlap, PauseReason, Position, RunState, Span,
     TaskState,
 };
 
 use super::Place;
 use super::support::{
-    Any, anna, at, begin, call, claim, cron, end, event, failed, later, name, noon, page, park, save, spec, started,
-    take,
+    Any, anna, at, begin, call, claim, cron, end, ending, event, failed, later, name, noon, page, park, save, spec,
+    started, take,
 };
-use crate::{ItemFilter, RunFilter, StoreError, TaskError};
+use crate::{EndRequest, ItemFilter, RunFilter, StoreError, TaskError};
 
 async fn pending_texts(store: &Any) -> Vec<String> {
     let filter = ItemFilter { pending_only: true, ..ItemFilter::default() };
@@ -119,14 +119,18 @@ pub async fn a_stale_worker_is_fenced(place: &impl Place) {
         let refused = store.append(run, next, &[started()], None, noon()).await;
         assert!(matches!(refused, Err(StoreError::Fenced { found: 1, .. })), "{refused:?}");
     }
-    let refused = store.end_run(run, 0, &Outcome::Succeeded, 0, None, noon()).await;
+    let refused = store.end_run(&ending(run, 0, Outcome::Succeeded), noon()).await;
     assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
     assert_eq!(store.journal(run).await.expect("read").len(), 1);
-    store.end_run(run, 1, &Outcome::Succeeded, 0, None, noon()).await.expect("ended");
+    let skipped = vec![Fact::StepSkipped { step: 0 }];
+    let end = EndRequest { facts: skipped, ..ending(run, 1, Outcome::Succeeded) };
+    store.end_run(&end, noon()).await.expect("ended");
     let refused = store.append(run, 2, &[started()], None, noon()).await;
     assert!(matches!(refused, Err(StoreError::Fenced { .. })), "it has ended: {refused:?}");
     let sequence: Vec<u32> = store.journal(run).await.expect("read").iter().map(|fact| fact.seq).collect();
-    assert_eq!(sequence, [0, 1]);
+    assert_eq!(sequence, [0, 1, 2]);
+    let facts = store.journal(run).await.expect("read");
+    assert!(matches!((&facts[1].fact, &facts[2].fact), (Fact::StepSkipped { .. }, Fact::Ended { .. })), "{facts:?}");
 }
 
 pub async fn what_was_running_goes_on_in_the_next_life(place: &impl Place) {
@@ -238,7 +242,10 @@ pub async fn a_retry_waits_for_its_time_and_keeps_its_events(place: &impl Place)
     claim(&store, noon(), noon()).await;
     let first = take(&store, noon()).await.remove(0);
     let retry_at = later(noon(), 60);
-    store.end_run(first.run.id, 0, &failed("x"), 5, Some(retry_at), noon()).await.expect("ended");
+    store
+        .end_run(&EndRequest { retry_at: Some(retry_at), ..ending(first.run.id, 0, failed("x")) }, noon())
+        .await
+        .expect("ended");
     assert_eq!(pending_texts(&store).await, Vec::<String>::new(), "the work has not ended yet");
     assert_eq!(store.wake_times().await.expect("read").runs, Some(retry_at));
     drop(store);

@@ -8,7 +8,7 @@ use ow_model::{
 };
 use serde_json::json;
 
-use crate::{Claim, Claimed, NewItem, PageRequest, ParkRequest, Store, TakenRun};
+use crate::{Claim, Claimed, EndRequest, NewItem, PageRequest, ParkRequest, Store, TakenRun};
 
 pub(crate) type Any = Arc<dyn Store>;
 
@@ -87,7 +87,11 @@ pub(crate) fn started() -> Fact {
 
 pub(crate) async fn end(store: &Any, taken: &TakenRun, outcome: Outcome, now: Timestamp) {
     let next = u32::try_from(taken.journal.len()).expect("short");
-    store.end_run(taken.run.id, next, &outcome, 5, None, now).await.expect("ended");
+    store.end_run(&ending(taken.run.id, next, outcome), now).await.expect("ended");
+}
+
+pub(crate) fn ending(run: RunId, next: u32, outcome: Outcome) -> EndRequest {
+    EndRequest { run, next, facts: vec![], outcome, ran_for_ms: 5, retry_at: None }
 }
 
 pub(crate) fn failed(message: &str) -> Outcome {

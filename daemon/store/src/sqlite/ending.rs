@@ -15,7 +15,7 @@ use super::runs::{NewRun, RunRow, create_run, known_run, queue_again, run_row, t
 use super::tasks::{self, Head};
 use super::view::{Source, json, micros, signed};
 use super::writer::Tx;
-use crate::{NewItem, StoreError, TaskError};
+use crate::{EndRequest, NewItem, StoreError, TaskError};
 
 /// What `cancel_open` did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,17 +57,11 @@ pub(crate) fn cancel_run(tx: &mut Tx<'_>, run: RunId, why: &str, now: Timestamp)
     Ok(stop)
 }
 
-/// How a worker ends a run.
-pub(crate) struct End {
-    pub(crate) next: u32,
-    pub(crate) outcome: Outcome,
-    pub(crate) ran_for_ms: u64,
-    pub(crate) retry_at: Option<Timestamp>,
-}
-
-pub(crate) fn end_run(tx: &mut Tx<'_>, run: RunId, end: &End, now: Timestamp) -> Result<(), StoreError> {
-    let row = journal::fenced(tx, run, end.next)?;
-    finish(tx, &row, &end.outcome, end.ran_for_ms, end.retry_at, now)
+pub(crate) fn end_run(tx: &mut Tx<'_>, request: &EndRequest, now: Timestamp) -> Result<(), StoreError> {
+    let EndRequest { run, next, facts, outcome, ran_for_ms, retry_at } = request;
+    let row = journal::fenced(tx, *run, *next)?;
+    journal::write(tx, &row, facts, now)?;
+    finish(tx, &row, outcome, *ran_for_ms, *retry_at, now)
 }
 
 pub(crate) fn interrupt_run(

@@ -2,6 +2,7 @@ mod backup;
 mod conformance;
 mod damage;
 mod directory;
+mod flush;
 mod full;
 mod history;
 mod support;

@@ -9,7 +9,9 @@ use ow_model::{
 use proptest::prelude::*;
 
 use super::support::Directory;
-use crate::conformance::support::{anna, approval, call, claim, cron, event, later, name, noon, page, spec, take};
+use crate::conformance::support::{
+    anna, approval, call, claim, cron, ending, event, later, name, noon, page, spec, take,
+};
 use crate::{ItemFilter, ParkRequest, RunFilter, Store, StoreError, TakenRun};
 
 const TASK: &str = "job";
@@ -127,7 +129,8 @@ impl Owd {
             Step::End(number, well) => {
                 if let Some(worker) = self.worker(*number) {
                     let outcome = if *well { Outcome::Succeeded } else { crate::conformance::support::failed("x") };
-                    store.end_run(worker.run, worker.next, &outcome, 1, None, now).await.expect("it is the worker's");
+                    let end = ending(worker.run, worker.next, outcome);
+                    store.end_run(&end, now).await.expect("it is the worker's");
                     let again = store.append(worker.run, worker.next, &[], None, now).await;
                     assert!(matches!(again, Err(StoreError::Fenced { .. })), "it has ended: {again:?}");
                 }
@@ -198,7 +201,8 @@ impl Owd {
     async fn finish(&mut self, run: RunId, outcome: &Outcome) {
         if let Some(number) = self.workers.iter().position(|worker| worker.run == run) {
             let worker = self.workers.swap_remove(number);
-            self.store().end_run(run, worker.next, outcome, 1, None, self.now).await.expect("it is the worker's");
+            let end = ending(run, worker.next, outcome.clone());
+            self.store().end_run(&end, self.now).await.expect("it is the worker's");
         }
     }
 
