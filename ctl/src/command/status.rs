@@ -54,6 +54,7 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
                 .into(),
             ),
             ("events", format!("{} waiting", status.events_waiting).into()),
+            ("refused", refused(status.addresses_refused).into()),
             ("since", clock.when(&status.started_at).into()),
             ("zone", escape::line(&status.time_zone)),
             ("config", escape::line(&status.config_dir)),
@@ -64,6 +65,14 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
     ));
     text.push_str(&warnings(status, paint));
     text
+}
+
+fn refused(addresses: u64) -> String {
+    match addresses {
+        0 => "no address so far".into(),
+        1 => "1 address so far; you were told of it: owctl inbox list --all".into(),
+        many => format!("{many} addresses so far; you were told, once a run: owctl inbox list --all"),
+    }
 }
 
 /// All warnings, each with what to do; empty if there are none.
@@ -124,6 +133,7 @@ mod tests {
             runs_parked: 3,
             items_pending: 3,
             events_waiting: 0,
+            addresses_refused: 2,
             workers: 8,
             next_wake: Some("2026-03-08T14:00:00Z".into()),
             store_bytes: 1_300_000,
@@ -139,17 +149,18 @@ mod tests {
         expect![[r"
             owd 0.1.0 is running (pid 4711)
 
-            inbox   3 items wait for you: owctl inbox list
-            next    2026-03-08 14:00:00 (in 2 h)
-            tasks   12, 1 of them paused
-            runs    2 running, 0 queued, 3 parked; 8 workers
-            events  0 waiting
-            since   2026-03-08 09:00:00 (3 h ago)
-            zone    Europe/Paris
-            config  /home/ada/.config/owd
-            data    /home/ada/.local/state/owd (1.2 MiB)
-            socket  /run/user/1000/owd/owd.sock
-            log     journald
+            inbox    3 items wait for you: owctl inbox list
+            next     2026-03-08 14:00:00 (in 2 h)
+            tasks    12, 1 of them paused
+            runs     2 running, 0 queued, 3 parked; 8 workers
+            events   0 waiting
+            refused  2 addresses so far; you were told, once a run: owctl inbox list --all
+            since    2026-03-08 09:00:00 (3 h ago)
+            zone     Europe/Paris
+            config   /home/ada/.config/owd
+            data     /home/ada/.local/state/owd (1.2 MiB)
+            socket   /run/user/1000/owd/owd.sock
+            log      journald
         "]]
         .assert_eq(&in_words(&status(), &clock, Paint::Plain));
     }
@@ -170,6 +181,7 @@ mod tests {
         expect![[r"
             owd 0.1.0 is running (pid 4711)
             everything is paused by ada: `owctl resume --all` lets work start again
+
             warning: re\u{202e}ports.toml: reports.toml:3:1: unknown key `crn`\u{1b}[2J
               write `cron`"]]
         .assert_eq(&ends.join("\n"));

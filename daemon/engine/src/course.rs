@@ -4,9 +4,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ow_model::{
     Answered, Call, CallErrorKind, CallResult, Category, EventPayload, Fact, Failure, Hole, Intent, ItemId, ItemKind,
-    ItemState, Outcome, Position, Reconciled, RuleId, Run, Span, TaskSpec,
+    ItemState, Outcome, Position, Reconciled, RefusedAddress, RuleId, Run, Span, TaskSpec,
 };
-use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
+use ow_policy::{Action, Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
 use ow_store::{EndRequest, NewItem, ParkRequest, StoreError, TakenRun};
 use ow_tool::{CallOf, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
 use ow_turn::{Doubt, Effect, Permission, RunContext, RunFolder, StepsTurn};
@@ -163,6 +163,7 @@ impl Course {
                 },
                 Verdict::Deny { rule, why } => {
                     info!(%position, %rule, "call refused");
+                    self.note_refused_address(position, &facts, &rule, &why);
                     return Ok(self.record(Fact::Refused { position, rule: format!("{rule}: {why}") }));
                 }
                 Verdict::Ask { rule, why, category, rule_offer } => {
@@ -182,7 +183,12 @@ impl Course {
                         info!(%position, %item, "what was approved has changed; asking again");
                         return Ok(self.record(Fact::Voided { position, item: *item, why }));
                     }
-                    Err(refusal) => return Ok(self.record(Fact::Refused { position, rule: refusal.to_string() })),
+                    Err(refusal) => {
+                        if let Refusal::Denied { rule, why } = &refusal {
+                            self.note_refused_address(position, &facts, rule, why);
+                        }
+                        return Ok(self.record(Fact::Refused { position, rule: refusal.to_string() }));
+                    }
                 }
             }
         };
@@ -216,6 +222,16 @@ impl Course {
                 Ok(false)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Puts on record that the URL guard refused the call, if it did.
+    fn note_refused_address(&mut self, position: Position, facts: &Facts, rule: &str, why: &str) {
+        if let Action::Url { url, .. } = &facts.action
+            && rule == ow_policy::ADDRESS_BLOCK
+        {
+            let address = RefusedAddress { url: ow_policy::url::on_record(url), hop: 0, why: why.into() };
+            self.record(Fact::AddressRefused { position, address });
         }
     }
 
@@ -355,6 +371,9 @@ impl Course {
         stop: &Stop,
     ) -> Result<Onward, StoreError> {
         let took_ms = millis(began.elapsed());
+        if let Some(address) = RefusedAddress::of(&result) {
+            self.record(Fact::AddressRefused { position, address });
+        }
         self.record(Fact::Done { position, result, took_ms });
         if !repeatable && !matches!(self.turn.next(), Effect::End(_)) {
             self.commit(None, stop).await?;
@@ -426,7 +445,7 @@ impl Course {
         };
         let facts = match self.facts_of(&call).await {
             Ok(facts) => facts,
-            Err(_) => Facts { risk: ow_model::Risk::External, action: ow_policy::Action::Plain },
+            Err(_) => Facts { risk: ow_model::Risk::External, action: Action::Plain },
         };
         let question = Question { category, reason, rule_offer: None, holds: false };
         self.park(step, call, &facts, question, stop).await

@@ -128,6 +128,38 @@ pub enum CallErrorKind {
     Unreachable,
 }
 
+/// An address that the URL guard refused to reach.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RefusedAddress {
+    /// Without fragment, and cut where it is long.
+    pub url: String,
+    /// 0: the call's own URL; 1 and on: that redirect's goal.
+    pub hop: u32,
+    pub why: String,
+}
+
+impl RefusedAddress {
+    /// Under this name a result's output tells of one.
+    pub const FIELD: &str = "refused";
+
+    /// The refusal that ended a call, if one did.
+    #[must_use]
+    pub fn of(result: &CallResult) -> Option<Self> {
+        result.error.as_ref().filter(|error| error.kind == CallErrorKind::Refused)?;
+        serde_json::from_value(result.output.get(Self::FIELD)?.clone()).ok()
+    }
+}
+
+impl std::fmt::Display for RefusedAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.hop {
+            0 => write!(f, "{} is refused: {}", self.url, self.why),
+            hop => write!(f, "redirect {hop}, to {}, is refused: {}", self.url, self.why),
+        }
+    }
+}
+
 /// Something a run made: a written file or a delivered message.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    BlobHash, Call, CallHash, CallResult, Cause, Input, ItemId, Mode, Outcome, Position, Reply, Resolution, RuleId,
-    Usage,
+    Artifact, BlobHash, Call, CallHash, CallResult, Cause, Input, ItemId, Mode, Outcome, Position, RefusedAddress,
+    Reply, Resolution, RuleId, Usage,
 };
 
 /// A fact with its place in the session's journal, as read back.
@@ -53,6 +53,11 @@ pub enum Fact {
     Refused {
         position: Position,
         rule: String,
+    },
+    /// The URL guard refused an address that the call would have reached.
+    AddressRefused {
+        position: Position,
+        address: RefusedAddress,
     },
     /// The call waits for a person.
     Parked {
@@ -192,6 +197,19 @@ pub enum Fact {
     Ended {
         outcome: Outcome,
     },
+}
+
+impl Fact {
+    /// What the fact says was made.
+    #[must_use]
+    pub fn artifacts(&self) -> &[Artifact] {
+        match self {
+            Self::Done { result, .. } | Self::Reconciled { found: Reconciled::Happened { result }, .. } => {
+                &result.artifacts
+            }
+            _ => &[],
+        }
+    }
 }
 
 /// A place in a rendered call that a value from an event or an earlier result filled.

@@ -16,7 +16,7 @@ mod slot;
 mod span;
 mod task;
 
-pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, Risk};
+pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, RefusedAddress, Risk};
 pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
 pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{

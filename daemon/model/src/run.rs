@@ -49,6 +49,9 @@ pub enum Cause {
     },
     Retry {
         of: RunId,
+        /// Who asked for it; none: the task's own `retry`.
+        #[serde(default)]
+        by: Option<String>,
     },
 }
 

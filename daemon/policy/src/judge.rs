@@ -37,6 +37,9 @@ pub fn judge(call: &Call, facts: &Facts, situation: &Situation) -> Verdict {
     }
 }
 
+/// The rule by which the URL guard refuses a call.
+pub const ADDRESS_BLOCK: &str = "hard-block: address";
+
 /// What layers 1 and 2 and plan mode refuse, also to a call that a person allowed: rule and reason.
 pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String, String)> {
     let settings = situation.settings;
@@ -59,7 +62,7 @@ pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String,
         Action::Url { url, .. } => {
             let guard = Guard { allow: &settings.http_allow, own: &settings.own_addresses, hosts: None };
             if let Err(blocked) = guard.check(url) {
-                return Some(("hard-block: address".into(), blocked.why));
+                return Some((ADDRESS_BLOCK.into(), blocked.why));
             }
         }
     }

@@ -33,7 +33,7 @@ pub mod url;
 pub use authorized::{Authorized, authorize, authorize_answered};
 pub use binding::{binding_of, check_binding};
 pub use facts::{Action, CommandForm, Facts, PathOp, ResolvedPath};
-pub use judge::judge;
+pub use judge::{ADDRESS_BLOCK, judge};
 pub use rules::{rule_for_call, rule_for_step};
 pub use situation::{Hole, HolePlace, Settings, Situation, StepFacts};
 pub use verdict::{Explained, Refusal, Verdict};

@@ -28,19 +28,22 @@ pub struct StatusView {
     pub runs_parked: u64,
     pub items_pending: u64,
     pub events_waiting: u64,
+    /// How many addresses the URL guard has refused to tasks; each is on the record of its run.
+    #[serde(default)]
+    pub addresses_refused: u64,
     pub workers: u32,
     /// The earliest instant at which something is due.
     pub next_wake: Option<String>,
     pub store_bytes: u64,
     pub store_format: u32,
     pub epoch: u64,
-    /// What a person should know: broken task files, polling watchers, damaged records, refused addresses.
+    /// What a person should know: broken task files, polling watchers, damaged records.
     pub warnings: Vec<WarningView>,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct WarningView {
-    /// `task_file`, `watch`, `damage`, `guard`, `config`.
+    /// `task_file`, `watch`, `damage`, `config`.
     pub kind: String,
     /// The file, task or record it is about.
     pub about: String,

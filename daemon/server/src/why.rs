@@ -136,7 +136,8 @@ impl Why<'_> {
             Cause::Schedule | Cause::CatchUp { .. } | Cause::Event { count: 0 | 1 } => format!("{began}{state}"),
             Cause::Event { count } => format!("{began} with {count} events{state}"),
             Cause::Manual { by } => format!("{began}, started by {by}{state}"),
-            Cause::Retry { of } => format!("{began} as a retry of {of}{state}"),
+            Cause::Retry { of, by: None } => format!("{began} as a retry of {of}{state}"),
+            Cause::Retry { of, by: Some(by) } => format!("{began} as a retry of {of}, by hand, {by}{state}"),
         }
     }
 

@@ -74,6 +74,8 @@ macro_rules! store_conformance {
             what_was_running_goes_on_in_the_next_life
             the_kill_switch_starts_nothing
             a_failed_run_is_told_and_equal_ones_fold
+            the_notice_of_a_failed_run_lists_what_it_had_made
+            a_refused_address_is_counted_and_told_once_a_run
             a_task_that_keeps_failing_pauses_itself
             a_retry_waits_for_its_time_and_keeps_its_events
             a_run_by_hand_respects_overlap

@@ -222,7 +222,7 @@ pub struct StreamEvent {
     pub at: Timestamp,
     /// `run.queued`, `run.running`, `run.parked`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
     /// `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
-    /// `slot.missed`, `step.done`, `owd.started`, `owd.paused`, `owd.resumed`.
+    /// `slot.missed`, `step.done`, `address.refused`, `owd.started`, `owd.paused`, `owd.resumed`.
     pub kind: String,
     /// What it is about: `task:<name>`, `run:<id>`, `item:<id>`, `owd`.
     pub target: String,
@@ -239,6 +239,8 @@ pub struct StoreStats {
     pub runs_running: u64,
     pub items_pending: u64,
     pub events_waiting: u64,
+    /// By the URL guard, since the store was made.
+    pub addresses_refused: u64,
     pub paused_all: Option<String>,
     pub format: u32,
     pub epoch: u64,

@@ -15,6 +15,7 @@ mod journal;
 mod life;
 mod memory;
 mod reader;
+mod refusals;
 mod rules;
 mod runs;
 mod slots;
@@ -101,6 +102,19 @@ impl SqliteStore {
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.directory.store()
+    }
+
+    /// Removes content files that never got their row, a folder at a time.
+    async fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
+        let before = now.saturating_sub(care::LOOSE_GRACE).unwrap_or(Timestamp::MIN);
+        for shelf in 0..blobs::SHELVES {
+            let folder = self.directory.blobs();
+            let files = self.readers.run(move || Ok(blobs::old_files(&folder, shelf, before))).await?;
+            if !files.is_empty() {
+                self.writer.write(move |tx| blobs::remove_strays(tx, files)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Performs a fact that happens at `now`.
@@ -234,8 +248,9 @@ impl Store for SqliteStore {
         self.write(now, move |tx| runs::run_now(tx, &name, &asked, now)).await
     }
 
-    async fn retry_run(&self, run: RunId, _by: &str, now: Timestamp) -> Result<RunId, TaskError> {
-        self.write(now, move |tx| runs::retry_run(tx, run, now)).await
+    async fn retry_run(&self, run: RunId, by: &str, now: Timestamp) -> Result<RunId, TaskError> {
+        let by = by.to_owned();
+        self.write(now, move |tx| runs::retry_run(tx, run, &by, now)).await
     }
 
     async fn take_runs(
@@ -389,7 +404,11 @@ impl Store for SqliteStore {
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<bool, StoreError> {
         let retention = *retention;
-        self.write(now, move |tx| care::retain(tx, &retention, now)).await
+        let more = self.write(now, move |tx| care::retain(tx, &retention, now)).await?;
+        if !more {
+            self.sweep(now).await?;
+        }
+        Ok(more)
     }
 
     async fn backup(&self, into: &Path) -> Result<BackupReport, StoreError> {

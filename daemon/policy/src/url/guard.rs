@@ -187,6 +187,18 @@ pub fn origin(url: &Url) -> String {
     )
 }
 
+/// A URL as it may stand in a record: without user name, password and fragment, and of bounded length.
+#[must_use]
+pub fn on_record(url: &Url) -> String {
+    const LONGEST: usize = 2048;
+    let mut url = url.clone();
+    url.set_fragment(None);
+    // Neither can fail where there is a host, and without one there is nothing to take out.
+    let (_user, _password) = (url.set_username(""), url.set_password(None));
+    let text = String::from(url);
+    if text.len() <= LONGEST { text } else { text.chars().take(LONGEST).chain(['…']).collect() }
+}
+
 /// One entry of a list of hosts.
 struct Entry {
     host: Host<String>,

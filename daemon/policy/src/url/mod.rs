@@ -10,4 +10,4 @@ mod guard;
 
 pub use address::is_public;
 pub use explain::{ExplainedUrl, Redirect, explain};
-pub use guard::{Blocked, Guard, Hop, REDIRECT_LIMIT, is_named, origin};
+pub use guard::{Blocked, Guard, Hop, REDIRECT_LIMIT, is_named, on_record, origin};

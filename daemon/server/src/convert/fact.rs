@@ -25,6 +25,7 @@ fn words(fact: &Fact) -> (&'static str, String) {
         }
         Fact::Allowed { position, rule, by_rule: _ } => ("allowed", format!("call {position} may run: {rule}")),
         Fact::Refused { position, rule } => ("refused", format!("call {position} may not run: {rule}")),
+        Fact::AddressRefused { position, address } => ("address-refused", format!("call {position}: {address}")),
         Fact::Parked { position, item } => ("parked", format!("call {position} waits for an answer to item {item}")),
         Fact::Answered { position, item, answered } => {
             ("answered", format!("call {position}: item {item} {}", answered_words(answered)))

@@ -115,7 +115,8 @@ fn cause_view(cause: &Cause) -> CauseView {
         Cause::Event { count: 1 } => ("event", "1 event".into(), Some(1)),
         Cause::Event { count } => ("event", format!("{count} events"), Some(u64::from(*count))),
         Cause::Manual { by } => ("manual", format!("by hand, {by}"), None),
-        Cause::Retry { of } => ("retry", format!("retry of {of}"), None),
+        Cause::Retry { of, by: None } => ("retry", format!("retry of {of}"), None),
+        Cause::Retry { of, by: Some(by) } => ("retry", format!("retry of {of} by hand, {by}"), None),
     };
     CauseView { kind: kind.into(), text, count }
 }

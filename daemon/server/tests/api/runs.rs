@@ -104,6 +104,7 @@ async fn a_running_run_is_stopped_by_the_daemon_and_a_waiting_one_by_the_store()
 
     let again = client.post(&format!("/v1/runs/{parked}/retry"), &json!({})).await.ok();
     assert_eq!((&again["state"], &again["cause"]["kind"]), (&json!("queued"), &json!("retry")));
+    assert!(again["cause"]["text"].as_str().unwrap().ends_with("by hand, anna"), "{again}");
     client.post(&format!("/v1/runs/{running}/retry"), &json!({})).await.error(409, "conflict");
 }
 

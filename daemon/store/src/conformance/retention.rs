@@ -9,7 +9,7 @@ use crate::{Accepted, ResolveError, Retention, RunFilter};
 
 const DAY: i64 = 86_400;
 
-fn retention() -> Retention {
+pub(crate) fn retention() -> Retention {
     Retention {
         runs: Span::from_secs(30 * 86_400),
         items: Span::from_secs(30 * 86_400),

@@ -1,7 +1,9 @@
 use ow_model::{
-    Answer, Cause, Fact, Failure, ItemKind, ItemState, Need, Outcome, Overlap, PauseReason, Position, RunState, Span,
-    TaskState,
+    Answer, Artifact, BlobHash, CallResult, Cause, Fact, Failure, ItemKind, ItemState, Need, Outcome, Overlap,
+    PauseReason, Position, RefusedAddress, RunState, Span, TaskState,
 };
+
+use serde_json::json;
 
 use super::Place;
 use super::support::{
@@ -213,6 +215,53 @@ pub async fn a_failed_run_is_told_and_equal_ones_fold(place: &impl Place) {
     assert!(texts[1].starts_with("job failed: no disk (2 times"), "{texts:?}");
 }
 
+pub async fn the_notice_of_a_failed_run_lists_what_it_had_made(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("job", vec![]), noon()).await;
+    for _ in 0..2 {
+        let taken = begin(&store, "job", noon()).await;
+        let made = vec![
+            Artifact::File { path: "/r/a.md".into(), bytes: 12, hash: BlobHash::of(b"a") },
+            Artifact::Message { to: "inbox".into(), id: "1".into() },
+        ];
+        let result = CallResult { artifacts: made, ..CallResult::ok(json!({})) };
+        let done = Fact::Done { position: Position(0), result, took_ms: 1 };
+        store.append(taken.run.id, 0, &[started(), done], None, noon()).await.expect("appended");
+        store.end_run(&ending(taken.run.id, 2, failed("no disk")), noon()).await.expect("ended");
+    }
+    let texts = pending_texts(&store).await;
+    let made = "\nIt had made:\n1. /r/a.md (12 bytes)\n2. a message to inbox";
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(
+        texts[0].starts_with("job failed: no disk (2 times, the last at ") && texts[0].ends_with(made),
+        "{texts:?}"
+    );
+}
+
+pub async fn a_refused_address_is_counted_and_told_once_a_run(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("job", vec![]), noon()).await;
+    let refused = |hop: u32| Fact::AddressRefused {
+        position: Position(0),
+        address: RefusedAddress { url: format!("http://10.0.0.{hop}/"), hop, why: "not public".into() },
+    };
+    for _ in 0..2 {
+        let taken = begin(&store, "job", noon()).await;
+        store.append(taken.run.id, 0, &[started(), refused(0)], None, noon()).await.expect("appended");
+        let notice = store.items(&ItemFilter { pending_only: true, ..ItemFilter::default() }, &page(10)).await;
+        let notice = notice.expect("read").rows.remove(0);
+        assert_eq!(notice.run, Some(taken.run.id));
+        store.resolve(notice.id, &Answer::Acknowledge, &anna(), noon()).await.expect("seen");
+        store.append(taken.run.id, 2, &[refused(1)], None, noon()).await.expect("appended");
+        store.end_run(&ending(taken.run.id, 3, Outcome::Succeeded), noon()).await.expect("ended");
+    }
+    assert_eq!(pending_texts(&store).await, [""; 0], "once a run, also when it was seen meanwhile");
+    assert_eq!(store.stats().await.expect("read").addresses_refused, 4);
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.stats().await.expect("read").addresses_refused, 4);
+}
+
 pub async fn a_task_that_keeps_failing_pauses_itself(place: &impl Place) {
     let store = place.open().await;
     let mut job = spec("job", vec![cron("0 6 * * *")]);
@@ -253,13 +302,15 @@ pub async fn a_retry_waits_for_its_time_and_keeps_its_events(place: &impl Place)
     assert_eq!(take(&store, later(noon(), 59)).await.len(), 0);
     let second = take(&store, retry_at).await.remove(0);
     assert_eq!((second.run.attempt, second.run.retry_of), (2, Some(first.run.id)));
-    assert_eq!(second.run.cause, Cause::Retry { of: first.run.id });
+    assert_eq!(second.run.cause, Cause::Retry { of: first.run.id, by: None });
     assert_eq!(store.run_events(second.run.id).await.expect("read").len(), 1);
     end(&store, &second, failed("x"), retry_at).await;
     assert_eq!(pending_texts(&store).await.len(), 1);
     // By hand: the present revision, the same events.
     let third = store.retry_run(second.run.id, "anna", retry_at).await.expect("queued");
     assert_eq!(store.run_events(third).await.expect("read").len(), 1);
+    let by_hand = store.run(third).await.expect("read").expect("kept").cause;
+    assert_eq!(by_hand, Cause::Retry { of: second.run.id, by: Some("anna".into()) });
     let open = store.retry_run(third, "anna", retry_at).await;
     assert!(matches!(open, Err(TaskError::Open { .. })), "{open:?}");
 }

@@ -69,7 +69,8 @@ pub(crate) fn read_file(folder: &Path, hash: BlobHash) -> Result<Option<Vec<u8>>
 
 /// Adds the row of a written file. False: the file was removed since; write it again.
 pub(crate) fn add(tx: &Tx<'_>, hash: BlobHash, bytes: u64) -> Result<bool, StoreError> {
-    if !path_of(&tx.memory.blobs, hash).exists() {
+    let path = path_of(&tx.memory.blobs, hash);
+    if !path.exists() || tx.group.unlink.contains(&path) {
         return Ok(false);
     }
     tx.change(
@@ -118,6 +119,39 @@ pub(crate) fn remove_loose(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> 
         tx.group.unlink.push(path);
     }
     Ok(loose.len())
+}
+
+/// How many folders the content files are spread over.
+pub(crate) const SHELVES: u16 = 256;
+
+/// Files of one shelf that were last written before `before`: most have their row, but whoever wrote one may have died
+/// before its row came, or before it had its name.
+pub(crate) fn old_files(folder: &Path, shelf: u16, before: Timestamp) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder.join(format!("{shelf:02x}"))) else { return vec![] };
+    let is_old = |entry: &fs::DirEntry| {
+        let written = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|found| found.modified().ok());
+        written.and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|at| at < before)
+    };
+    entries.flatten().filter(is_old).map(|entry| entry.path()).collect()
+}
+
+/// Removes those of the files that have no row.
+pub(crate) fn remove_strays(tx: &mut Tx<'_>, files: Vec<PathBuf>) -> Result<(), StoreError> {
+    if tx.memory.shared.backups.load(Ordering::Acquire) > 0 {
+        return Ok(());
+    }
+    for file in files {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        let is_content = name.len() == HEX_DIGITS && name.parse::<BlobHash>().is_ok();
+        if is_content && tx.exists("SELECT 1 FROM blobs WHERE hash = ?1", [name.as_str()])? {
+            continue;
+        }
+        // What is neither content nor the beginning of some is not ours.
+        if is_content || name.starts_with(".new-") {
+            tx.group.unlink.push(file);
+        }
+    }
+    Ok(())
 }
 
 /// The runs of 64 hexadecimal digits in a text.

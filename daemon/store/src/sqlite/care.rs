@@ -8,13 +8,14 @@ use super::blobs;
 use super::connection::MIGRATIONS;
 use super::directory::beside;
 use super::life::{epoch, paused_all};
+use super::refusals;
 use super::runs::FREE;
 use super::view::{Source, View, json, micros, unsigned};
 use super::writer::Tx;
 use crate::{Retention, StoreError, StoreStats, WakeTimes};
 
 /// Bytes that nothing refers to yet may belong to a fact that is still being written.
-const LOOSE_GRACE: SignedDuration = SignedDuration::from_hours(24);
+pub(crate) const LOOSE_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 pub(crate) fn wake_times(view: &View<'_>, network: bool) -> Result<WakeTimes, StoreError> {
     let earliest = |sql: &str| -> Result<Option<Timestamp>, StoreError> {
@@ -59,6 +60,7 @@ pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreErr
         runs_running: running,
         items_pending: view.count("SELECT count(*) FROM items WHERE state = 'pending'", [])?,
         events_waiting: view.count("SELECT coalesce(sum(waiting), 0) FROM tasks WHERE waiting > 0", [])?,
+        addresses_refused: refusals::count(view)?,
         paused_all: paused_all(view)?,
         format: u32::try_from(MIGRATIONS.len()).expect("formats are few"),
         epoch: epoch(view)?,

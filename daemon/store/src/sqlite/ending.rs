@@ -1,7 +1,9 @@
+use std::fmt::Write;
+
 use jiff::Timestamp;
 use ow_model::{
-    AfterEnd, Cause, EventId, EventKey, EventPayload, Fact, Failure, ItemKind, NewEvent, Outcome, PauseReason, RunId,
-    RunState, TaskId, TaskState,
+    AfterEnd, Artifact, Cause, EventId, EventKey, EventPayload, Fact, Failure, ItemKind, NewEvent, Outcome,
+    PauseReason, RunId, RunState, TaskId, TaskState,
 };
 use ow_schedule::{counts_toward_pause, failures_in_row};
 use rusqlite::params;
@@ -13,7 +15,7 @@ use super::journal;
 use super::life::resumed_since;
 use super::runs::{NewRun, RunRow, create_run, known_run, queue_again, run_row, tell_run};
 use super::tasks::{self, Head};
-use super::view::{Source, json, micros, signed};
+use super::view::{Source, View, json, micros, signed};
 use super::writer::Tx;
 use crate::{EndRequest, NewItem, StoreError, TaskError};
 
@@ -135,7 +137,7 @@ fn retry(tx: &mut Tx<'_>, row: &RunRow, head: &Head, at: Timestamp, now: Timesta
         task_name: &run.task_name,
         revision: run.revision,
         spec: &compiled.spec,
-        cause: Cause::Retry { of: run.id },
+        cause: Cause::Retry { of: run.id, by: None },
         scheduled_for: run.scheduled_for,
         depth: run.depth,
         attempt: run.attempt + 1,
@@ -168,6 +170,7 @@ fn tell_person(
         _ => format!("{name} {}", outcome.word()),
     };
     let key = format!("end:{}:{}", row.run.task, ow_model::BlobHash::of(format!("{title}\n{text}").as_bytes()));
+    let text = text + &made(tx, row)?;
     let item = NewItem {
         task: Some(name.clone()),
         run: Some(row.run.id),
@@ -178,6 +181,32 @@ fn tell_person(
     };
     items::fold(tx, &item, &key, now)?;
     Ok(())
+}
+
+/// What the run had made by its end, a line each; empty if nothing.
+fn made(view: &View<'_>, row: &RunRow) -> Result<String, StoreError> {
+    const SHOWN: usize = 20;
+    let facts = journal::facts(view, row.run.order)?;
+    let artifacts: Vec<&Artifact> = facts.iter().flat_map(|recorded| recorded.fact.artifacts()).collect();
+    if artifacts.is_empty() {
+        return Ok(String::new());
+    }
+    let mut text = String::from("\nIt had made:");
+    for (artifact, number) in artifacts.iter().zip(1..).take(SHOWN) {
+        match artifact {
+            Artifact::File { path, bytes, hash: _ } => {
+                write!(text, "\n{number}. {} ({bytes} bytes)", path.display()).expect("a String takes all");
+            }
+            Artifact::Message { to, id: _ } => {
+                write!(text, "\n{number}. a message to {to}").expect("a String takes all");
+            }
+        }
+    }
+    if artifacts.len() > SHOWN {
+        let more = artifacts.len() - SHOWN;
+        write!(text, "\nand {more} more: `owctl run show {}`", row.run.id).expect("a String takes all");
+    }
+    Ok(text)
 }
 
 /// Gives the tasks that run after this one their event.

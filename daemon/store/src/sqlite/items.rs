@@ -194,7 +194,9 @@ pub(crate) fn fold(tx: &mut Tx<'_>, new: &NewItem, key: &str, now: Timestamp) ->
     let times = count + 1;
     let kind = match &new.kind {
         ItemKind::Notification { text } => {
-            ItemKind::Notification { text: format!("{text} ({times} times, the last at {now})") }
+            // What a run had made stands below what befell it.
+            let (head, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+            ItemKind::Notification { text: format!("{head} ({times} times, the last at {now}){rest}") }
         }
         asking @ (ItemKind::Approval { .. }
         | ItemKind::Question { .. }

@@ -4,6 +4,7 @@ use rusqlite::params;
 use serde_json::json;
 
 use super::blobs;
+use super::refusals;
 use super::rules;
 use super::runs::{RunRow, run_row, tell_run};
 use super::view::{Source, View, json, micros};
@@ -54,6 +55,9 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
         )?;
         if matches!(fact, Fact::Done { .. } | Fact::Intended { .. } | Fact::Reconciled { .. }) {
             blobs::refer(tx, order, &text)?;
+        }
+        if let Fact::AddressRefused { address, .. } = fact {
+            refusals::note(tx, row, address, now)?;
         }
         if let Fact::Done { position, result, took_ms } = fact {
             let payload = json!({

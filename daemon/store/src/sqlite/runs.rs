@@ -314,7 +314,7 @@ pub(crate) fn run_now(tx: &mut Tx<'_>, name: &TaskName, asked: &ByHand, now: Tim
     Ok(id)
 }
 
-pub(crate) fn retry_run(tx: &mut Tx<'_>, run: RunId, now: Timestamp) -> Result<RunId, TaskError> {
+pub(crate) fn retry_run(tx: &mut Tx<'_>, run: RunId, by: &str, now: Timestamp) -> Result<RunId, TaskError> {
     let old = known_run(tx, run)?;
     if old.run.state.is_open() {
         return Err(TaskError::Open { id: run, state: old.run.state.word().into() });
@@ -327,7 +327,8 @@ pub(crate) fn retry_run(tx: &mut Tx<'_>, run: RunId, now: Timestamp) -> Result<R
     let events: Vec<i64> = tx.column("SELECT event FROM run_events WHERE run = ?1 ORDER BY event", [old.run.order])?;
     let events: Vec<EventId> = events.into_iter().map(EventId).collect();
     let id = RunId::random();
-    create_by_hand(tx, &head, id, Cause::Retry { of: run }, old.run.scheduled_for, &events, Some(run), now)?;
+    let cause = Cause::Retry { of: run, by: Some(by.to_owned()) };
+    create_by_hand(tx, &head, id, cause, old.run.scheduled_for, &events, Some(run), now)?;
     tx.change("UPDATE runs SET depth = ?2 WHERE id = ?1", params![id.to_string(), old.run.depth])?;
     Ok(id)
 }

@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use ow_model::{CallError, CallErrorKind, CallResult};
-use ow_policy::url::{Blocked, Guard};
+use ow_model::{CallError, CallErrorKind, CallResult, RefusedAddress};
+use ow_policy::url::{Blocked, Guard, on_record};
 use ow_secret::Redactor;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -43,38 +43,73 @@ impl Names for System {
 }
 
 pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
-    run_with(work, &System).await
+    run_with(work, &System).await.or_else(Unanswered::into_result)
 }
 
-pub(super) async fn run_with(work: &Work, names: &impl Names) -> Result<Finished, CallError> {
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    Failed(CallError),
+    /// The URL guard refused the call's URL or a redirect's.
+    Refused(RefusedAddress),
+}
+
+impl Unanswered {
+    /// A refusal is a result: it says what was refused where.
+    fn into_result(self) -> Result<Finished, CallError> {
+        match self {
+            Self::Failed(error) => Err(error),
+            Self::Refused(address) => {
+                let mut result = CallResult::failed(CallErrorKind::Refused, address.to_string());
+                result.output = json!({ RefusedAddress::FIELD: address });
+                // Where a redirect led is what a server wrote.
+                result.outside = address.hop > 0;
+                Ok(Finished { result, kept: vec![] })
+            }
+        }
+    }
+}
+
+impl From<CallError> for Unanswered {
+    fn from(error: CallError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+pub(super) async fn run_with(work: &Work, names: &impl Names) -> Result<Finished, Unanswered> {
     let args: HttpArgs = args::read(&work.call.args)?;
     let time = args.timeout.map_or(work.limits.time, |time| time.min(work.limits.time));
     let deadline = Instant::now() + time.duration();
     tokio::select! {
         biased;
-        () = work.stop.token.cancelled() => Err(CallError {
+        () = work.stop.token.cancelled() => Err(Unanswered::Failed(CallError {
             kind: CallErrorKind::Stopped,
             message: "stopped by owd; whether the server took the request is not known".into(),
-        }),
-        answered = timeout_at(deadline, exchange(work, &args, names)) => answered.unwrap_or_else(|_| Err(CallError {
-            kind: CallErrorKind::TimedOut,
-            message: format!("no whole answer within {time}"),
         })),
+        answered = timeout_at(deadline, exchange(work, &args, names)) => {
+            answered.unwrap_or_else(|_| Err(Unanswered::Failed(CallError {
+                kind: CallErrorKind::TimedOut,
+                message: format!("no whole answer within {time}"),
+            })))
+        }
     }
 }
 
-async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Finished, CallError> {
+async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Finished, Unanswered> {
     let guard = Guard { allow: &work.net.allow, own: &work.net.own, hosts: work.net.hosts.as_deref() };
     let method = Method::from_bytes(args.method.to_ascii_uppercase().as_bytes())
         .map_err(|_| failed(format!("`{}` is not a method", args.method)))?;
     let follows = matches!(method, Method::GET | Method::HEAD);
     let mut headers = headers_of(&args.headers, work)?;
     let body = args.body.as_ref().map(|body| body.text(&work.secrets)).transpose()?;
-    let first = guard.parse(&args.url).map_err(refused)?;
+    let first = guard.parse(&args.url).map_err(|blocked| match Url::parse(&args.url) {
+        Ok(url) => refused(&url, 0, blocked),
+        Err(_) => failed(blocked.why).into(),
+    })?;
     let mut url = first.clone();
     let mut hop = 0;
     loop {
-        let client = client_for(&url, &checked_addresses(&url, &guard, names).await?)?;
+        let client = client_for(&url, &checked_addresses(&url, hop, &guard, names).await?)?;
         let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
         if let Some(body) = body.as_ref().filter(|_| hop == 0 || url.origin() == first.origin()) {
             request = request.body(body.as_bytes().to_vec());
@@ -83,7 +118,10 @@ async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Fi
         hop += 1;
         let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
         let next = if follows {
-            guard.redirect(&first, &url, response.status().as_u16(), location, hop).map_err(refused)?
+            guard.redirect(&first, &url, response.status().as_u16(), location, hop).map_err(|blocked| {
+                let goal = location.and_then(|location| url.join(location).ok());
+                refused(goal.as_ref().unwrap_or(&url), hop, blocked)
+            })?
         } else {
             None
         };
@@ -94,28 +132,33 @@ async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Fi
                 }
                 url = next.url;
             }
-            None => return answer(response, &url, hop, work).await,
+            None => return Ok(answer(response, &url, hop, work).await?),
         }
     }
 }
 
 /// All addresses of the URL's host, each of them judged.
-async fn checked_addresses(url: &Url, guard: &Guard<'_>, names: &impl Names) -> Result<Vec<SocketAddr>, CallError> {
+async fn checked_addresses(
+    url: &Url,
+    hop: u32,
+    guard: &Guard<'_>,
+    names: &impl Names,
+) -> Result<Vec<SocketAddr>, Unanswered> {
     let port = url.port_or_known_default().unwrap_or_default();
     let addresses = match url.host() {
         Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
         Some(Host::Ipv6(address)) => vec![IpAddr::V6(address)],
         Some(Host::Domain(name)) => {
             // Judged by its text first, so that no question about a local name leaves the machine.
-            guard.check(url).map_err(refused)?;
+            guard.check(url).map_err(|blocked| refused(url, hop, blocked))?;
             names.addresses(name, port).await.map_err(|_| does_not_resolve(url))?
         }
         None => vec![],
     };
     if addresses.is_empty() {
-        return Err(does_not_resolve(url));
+        return Err(does_not_resolve(url).into());
     }
-    guard.check_addresses(url, &addresses).map_err(refused)?;
+    guard.check_addresses(url, &addresses).map_err(|blocked| refused(url, hop, blocked))?;
     Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
 }
 
@@ -236,8 +279,8 @@ fn shown_url(url: &Url) -> String {
     url.into()
 }
 
-fn refused(blocked: Blocked) -> CallError {
-    CallError { kind: CallErrorKind::Refused, message: blocked.why }
+fn refused(url: &Url, hop: u32, blocked: Blocked) -> Unanswered {
+    Unanswered::Refused(RefusedAddress { url: on_record(url), hop, why: blocked.why })
 }
 
 fn does_not_resolve(url: &Url) -> CallError {

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
-use ow_model::CallErrorKind;
+use ow_model::{CallErrorKind, RefusedAddress};
 use ow_secret::Secrets;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -135,8 +135,11 @@ async fn a_redirect_inward_is_refused() {
     let other = Server::start().await;
     let bench = bench(&[&server]);
     for path in ["/inward".to_owned(), format!("/away?{}", other.url("/text"))] {
-        let error = bench.error("http_request", json!({ "url": server.url(&path) })).await;
-        assert_eq!(error.kind, CallErrorKind::Refused, "{error}");
+        let result = bench.run("http_request", json!({ "url": server.url(&path) })).await;
+        let address = RefusedAddress::of(&result).unwrap();
+        assert_eq!(address.hop, 1, "{address}");
+        assert_ne!(address.url, server.url(&path), "the goal is named, not the way");
+        assert!(result.error.unwrap().message.contains(&address.url));
     }
     assert!(other.paths().is_empty());
 }

@@ -1,7 +1,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use super::support::{Directory, contents};
+use crate::conformance::retention;
 use crate::conformance::support::{noon, save, spec};
 use crate::sqlite::connection::MIGRATIONS;
 use crate::{SqliteStore, Store, StoreError};
@@ -132,4 +134,37 @@ fn an_unwritable_place_is_named() {
     fs::write(place.beside("file"), b"").expect("written");
     let opened = SqliteStore::open(&place.beside("file").join("data"));
     assert!(matches!(opened, Err(StoreError::Directory { .. })), "{opened:?}");
+}
+
+#[tokio::test]
+async fn a_content_file_whose_row_never_came_is_swept() {
+    let place = Directory::new();
+    let store: Arc<dyn Store> = place.store();
+    save(&store, &spec("job", vec![]), noon()).await;
+    let kept = store.put_blob(b"kept").await.expect("kept");
+    let shelf = place.data().join("blobs/ab");
+    std::fs::create_dir_all(&shelf).expect("made");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let stray = |name: &str, age: Option<std::time::SystemTime>| {
+        let path = shelf.join(name);
+        let file = std::fs::File::create(&path).expect("written");
+        age.into_iter().for_each(|age| file.set_modified(age).expect("aged"));
+        path
+    };
+    let lost = stray(&format!("ab{}", "0".repeat(62)), Some(old));
+    let half = stray(".new-1-2", Some(old));
+    let fresh = stray(&format!("ab{}", "1".repeat(62)), None);
+    let foreign = stray("notes.txt", Some(old));
+    for path in walk(&place.data().join("blobs")).filter(|path| path.ends_with(kept.to_string())) {
+        std::fs::File::options().append(true).open(path).and_then(|file| file.set_modified(old)).expect("aged");
+    }
+    while store.retain(&retention(), noon()).await.expect("retained") {}
+    assert!(!lost.exists() && !half.exists(), "nobody will ever name them");
+    assert!(fresh.exists() && foreign.exists());
+    assert!(store.blob(kept).await.expect("read").is_some(), "a row keeps its file, however old");
+}
+
+fn walk(folder: &std::path::Path) -> impl Iterator<Item = std::path::PathBuf> {
+    let shelves = std::fs::read_dir(folder).expect("there").flatten().map(|entry| entry.path());
+    shelves.flat_map(|shelf| std::fs::read_dir(shelf).expect("there").flatten().map(|entry| entry.path()))
 }
