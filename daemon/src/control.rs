@@ -1,11 +1,11 @@
 //! What the server may ask of the running owd.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use ow_automation::Written;
 use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Engine, PlannedStep};
@@ -20,14 +20,12 @@ use crate::life::{Standing, load_secrets, policy_settings};
 use crate::log::Log;
 use crate::people;
 
-type Check = Arc<dyn Fn(&TaskName, &str, Option<&Path>, Timestamp) -> Result<TaskSpec, Vec<String>> + Send + Sync>;
-
 /// What [`OwdControl`] is made of.
 pub(crate) struct Facts {
     pub(crate) clock: Clock,
     pub(crate) engine: Arc<Engine>,
     pub(crate) automation: ow_automation::Handle,
-    pub(crate) check: Check,
+    pub(crate) check: ow_automation::Check,
     pub(crate) standing: Arc<RwLock<Arc<Standing>>>,
     pub(crate) paths: Paths,
     pub(crate) host: Host,
@@ -103,8 +101,8 @@ impl Control for OwdControl {
         self.facts.automation.stop_run(run, why).await;
     }
 
-    fn check_task(&self, name: &TaskName, text: &str) -> Result<TaskSpec, Vec<String>> {
-        (self.facts.check)(name, text, None, self.facts.clock.now())
+    fn check_task(&self, name: &TaskName, text: &str, before: Option<&TaskSpec>) -> Result<TaskSpec, Vec<String>> {
+        (self.facts.check)(&Written { name, text, file: None, before }, self.facts.clock.now())
     }
 
     async fn plan(&self, task: &TaskRow, payload: Option<Value>) -> Result<Vec<PlannedStep>, String> {

@@ -8,11 +8,11 @@ use anyhow::{Context, anyhow};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use listenfd::ListenFd;
-use ow_automation::{Automation, Performer};
+use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
 use ow_config::{Config, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Stop};
-use ow_model::{Person, Span, TaskName, TaskSpec, ToolName};
+use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{Secrets, Sources};
 use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
 use ow_store::{Retention, SqliteStore, Store, TakenRun};
@@ -124,9 +124,9 @@ impl Life {
         let checker = Arc::new(Checker { toolbox: Arc::clone(&toolbox) });
         let check = {
             let (standing, checker) = (Arc::clone(&standing), Arc::clone(&checker));
-            Arc::new(move |name: &TaskName, text: &str, file: Option<&Path>, now: Timestamp| {
+            Arc::new(move |written: &Written<'_>, now: Timestamp| {
                 let defaults = standing.read().expect("no holder panics").defaults.clone();
-                check_task(name, text, file, &defaults, &checker, now)
+                check_task(written, &defaults, &checker, now)
             })
         };
         let automation = Automation::start(ow_automation::Parts {
@@ -306,15 +306,17 @@ fn retention(config: &Config) -> Retention {
 }
 
 fn check_task(
-    name: &TaskName,
-    text: &str,
-    file: Option<&Path>,
+    written: &Written<'_>,
     defaults: &TaskDefaults,
     checker: &Checker,
     now: Timestamp,
 ) -> Result<TaskSpec, Vec<String>> {
-    ow_config::parse_task(name, text, file, defaults, checker, now)
-        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    let Written { name, text, file, before } = *written;
+    let read = match before {
+        Some(before) => ow_config::parse_edited_task(before, text, file, defaults, checker, now),
+        None => ow_config::parse_task(name, text, file, defaults, checker, now),
+    };
+    read.map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
 /// Knows the tools to the configuration.

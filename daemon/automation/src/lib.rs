@@ -22,7 +22,7 @@ mod watch;
 
 pub use automation::Automation;
 pub use handle::Handle;
-pub use parts::{Check, Parts, Performer, Settings};
+pub use parts::{Check, Parts, Performer, Settings, Written};
 pub use warnings::{Warning, WarningKind};
 
 #[cfg(test)]

@@ -32,10 +32,21 @@ pub struct Settings {
     pub retention: Retention,
 }
 
-/// Reads a definition and checks it, the tools that it names included: name, text, file, present.
+/// Reads a definition and checks it, the tools that it names included.
 ///
 /// The error is all that is wrong, a line each, with file, line and remedy.
-pub type Check = Arc<dyn Fn(&TaskName, &str, Option<&Path>, Timestamp) -> Result<TaskSpec, Vec<String>> + Send + Sync>;
+pub type Check = Arc<dyn Fn(&Written<'_>, Timestamp) -> Result<TaskSpec, Vec<String>> + Send + Sync>;
+
+/// A definition as it was written.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'w> {
+    pub name: &'w TaskName,
+    pub text: &'w str,
+    /// Where it stands, to be named in faults.
+    pub file: Option<&'w Path>,
+    /// The task as it is now, if there is one: an `at` that it has already may have passed.
+    pub before: Option<&'w TaskSpec>,
+}
 
 /// Works on a run that the store has handed out.
 #[async_trait]

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::handle::Shared;
-use crate::parts::Check;
+use crate::parts::{Check, Written};
 use crate::warnings::{Warning, WarningKind};
 
 /// Files are read when the folder has been quiet for this long, so that a half-written one is not.
@@ -158,16 +158,15 @@ impl TaskFiles {
         }
     }
 
-    /// Checks a definition. What was right when its task was saved stays so: an `at` that has fired since is past,
-    /// and no fault. Whether such an `at` is really the old one is for the store to say.
+    /// Checks a definition. An `at` that has fired since its task was saved is past, and no fault.
     async fn checked(&self, name: &TaskName, text: &str, path: &Path) -> Result<TaskSpec, Vec<String>> {
-        let faults = match (self.check)(name, text, Some(path), self.shared.clock.now()) {
+        let written = Written { name, text, file: Some(path), before: None };
+        let faults = match (self.check)(&written, self.shared.clock.now()) {
             Ok(spec) => return Ok(spec),
             Err(faults) => faults,
         };
-        let saved = self.shared.store.task(name).await.ok().flatten();
-        let earlier = saved.map(|task| (self.check)(name, text, Some(path), task.updated_at));
-        earlier.unwrap_or(Err(faults.clone())).map_err(|_| faults)
+        let Some(saved) = self.shared.store.task(name).await.ok().flatten() else { return Err(faults) };
+        (self.check)(&Written { before: Some(&saved.spec), ..written }, self.shared.clock.now())
     }
 
     /// Saves what was read. One that is refused may stand once another has been saved: an `after` that was turned

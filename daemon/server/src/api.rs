@@ -10,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use ow_protocol::{ErrorCode, PROTOCOL_HEADER, PROTOCOL_VERSION, VERSION_HEADER};
 use ow_store::Store;
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::Control;
@@ -24,8 +23,6 @@ pub(crate) struct Api {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) control: Arc<dyn Control>,
     pub(crate) stop: CancellationToken,
-    /// Held from the look whether a task is new to its save.
-    pub(crate) saving: Arc<Mutex<()>>,
     ids: Arc<RequestIds>,
     version: HeaderValue,
 }
@@ -36,7 +33,7 @@ impl Api {
         let version = HeaderValue::from_str(&about.version).expect("a version is visible ASCII");
         let life = format!("{:x}-{:x}", about.started_at.as_millisecond(), about.pid);
         let ids = Arc::new(RequestIds { life, next: AtomicU64::new(1) });
-        Self { store, control, stop, saving: Arc::default(), ids, version }
+        Self { store, control, stop, ids, version }
     }
 
     /// The whole API. From the outside in: an id for every request, then who may speak, then what is asked.

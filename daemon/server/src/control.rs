@@ -23,8 +23,9 @@ pub trait Control: Send + Sync + 'static {
     /// A running run must be stopped and ended as cancelled.
     async fn stop_run(&self, run: RunId, why: &str);
 
-    /// Parses and checks a definition; all that is wrong with it, one text each.
-    fn check_task(&self, name: &TaskName, text: &str) -> Result<TaskSpec, Vec<String>>;
+    /// Parses and checks a definition; all that is wrong with it, one text each. `before`: the task as it is now, whose
+    /// `at` may have passed.
+    fn check_task(&self, name: &TaskName, text: &str, before: Option<&TaskSpec>) -> Result<TaskSpec, Vec<String>>;
 
     /// What a run of the task would do now. No effect.
     async fn plan(&self, task: &TaskRow, payload: Option<Value>) -> Result<Vec<PlannedStep>, String>;
@@ -52,7 +53,7 @@ pub trait Control: Send + Sync + 'static {
 /// Something that a person should know and can mend.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
-    /// `task_file`, `watch`, `guard`, `config`.
+    /// `task_file`, `watch`, `config`.
     pub kind: String,
     /// The file, task or record it is about.
     pub about: String,

@@ -144,6 +144,8 @@ impl From<TaskError> for Problem {
             TaskError::UnknownRun { .. } => {
                 Self::not_found(error.to_string()).with_hint("`owctl run list` lists the runs")
             }
+            TaskError::Exists { .. } => Self::new(ErrorCode::Conflict, error.to_string())
+                .with_hint("choose another name, or change that one with `owctl task edit`"),
             TaskError::FromFile { .. } => Self::new(ErrorCode::Conflict, error.to_string()),
             TaskError::Revision { .. } => Self::new(ErrorCode::Conflict, error.to_string())
                 .with_hint("look at the task as it is now, then change it again"),

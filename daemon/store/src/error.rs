@@ -44,6 +44,8 @@ pub enum StoreError {
 pub enum TaskError {
     #[error("there is no task `{name}`")]
     Unknown { name: TaskName },
+    #[error("there is a task `{name}` already")]
+    Exists { name: TaskName },
     #[error("there is no run `{id}`")]
     UnknownRun { id: RunId },
     #[error("task `{name}` comes from its file in tasks.d; change or remove the file instead")]

@@ -64,6 +64,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Saves a task. An overdue one is first accounted for by its old definition. Saving an equal
     /// definition changes nothing. A file's task that was paused as `FileGone` becomes active again.
+    /// `expect_revision`: the revision that the task must be at; 0: there must be none of this name.
     async fn save_task(
         &self,
         spec: &TaskSpec,

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::automation::Surroundings;
 use crate::watch::{OpenWatcher, open_system_watcher};
-use crate::{Automation, Handle, Parts, Performer, Settings};
+use crate::{Automation, Handle, Parts, Performer, Settings, Written};
 
 /// No condition takes this long unless it never comes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -196,7 +196,7 @@ impl ToolChecker for AnyTool {
     }
 }
 
-pub(crate) fn check(name: &TaskName, text: &str, file: Option<&Path>, now: Timestamp) -> Result<TaskSpec, Vec<String>> {
+pub(crate) fn check(written: &Written<'_>, now: Timestamp) -> Result<TaskSpec, Vec<String>> {
     let defaults = TaskDefaults {
         timezone: ZoneName("UTC".into()),
         home: "/home/ann".into(),
@@ -205,7 +205,11 @@ pub(crate) fn check(name: &TaskName, text: &str, file: Option<&Path>, now: Times
         expiry: Span::from_secs(14 * 86_400),
         reminder: Span::from_secs(86_400),
     };
-    let parsed = ow_config::parse_task(name, text, file, &defaults, &AnyTool, now);
+    let Written { name, text, file, before } = *written;
+    let parsed = match before {
+        Some(before) => ow_config::parse_edited_task(before, text, file, &defaults, &AnyTool, now),
+        None => ow_config::parse_task(name, text, file, &defaults, &AnyTool, now),
+    };
     parsed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
@@ -224,7 +228,8 @@ impl Life {
 
     pub(crate) fn try_save(&self, task: &str, text: &str) -> Result<(), String> {
         let now = self.clock.now();
-        let spec = check(&name(task), text, None, now).map_err(|faults| faults.join("\n"))?;
+        let written = Written { name: &name(task), text, file: None, before: None };
+        let spec = check(&written, now).map_err(|faults| faults.join("\n"))?;
         let saved = self.block_on(self.store.save_task(&spec, TaskSource::Store, text, None, now));
         saved.map_err(|error| error.to_string())?;
         self.handle().wake();

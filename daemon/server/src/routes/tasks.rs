@@ -2,7 +2,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use ow_model::{PauseReason, TaskName, TaskSource};
-use ow_protocol::{ErrorCode, Page, PageQuery, PlanView, RunNowRequest, RunView, SaveTask, SavedTask, TaskView};
+use ow_protocol::{Page, PageQuery, PlanView, RunNowRequest, RunView, SaveTask, SavedTask, TaskView};
 use ow_store::{PageRequest, RunFilter, Saved, TaskError, TaskFilter, TaskRow};
 
 use crate::api::Api;
@@ -53,19 +53,14 @@ pub(super) async fn save(
     Named(name): Named,
     Json(SaveTask { definition, must_be_new, expect_revision }): Json<SaveTask>,
 ) -> Result<Answer<SavedTask>, Problem> {
-    let spec = api.control.check_task(&name, &definition).map_err(|faults| {
+    let before = if must_be_new { None } else { api.store.task(&name).await?.map(|task| task.spec) };
+    let spec = api.control.check_task(&name, &definition, before.as_ref()).map_err(|faults| {
         Problem::invalid(format!("task `{name}` was not saved: its definition is wrong")).with_details(faults)
     })?;
-    // Between the look and the save nobody else may save, or one of two `task add` would overwrite the other.
-    let saving = api.saving.lock().await;
-    if must_be_new && api.store.task(&name).await?.is_some() {
-        return Err(Problem::new(ErrorCode::Conflict, format!("there is a task `{name}` already"))
-            .with_hint("choose another name, or change that one with `owctl task edit`"));
-    }
+    let expected = if must_be_new { Some(0) } else { expect_revision };
     let now = api.control.now();
-    let saved = api.store.save_task(&spec, TaskSource::Store, &definition, expect_revision, now).await;
-    drop(saving);
-    let Saved { task: _, revision, change } = saved?;
+    let saved = api.store.save_task(&spec, TaskSource::Store, &definition, expected, now).await?;
+    let Saved { task: _, revision, change } = saved;
     api.control.wake();
     let next_due = api.store.task(&name).await?.and_then(|task| task.next_due);
     Ok(Answer(SavedTask {

@@ -202,6 +202,8 @@ pub(crate) struct Script {
     pub(crate) now: Timestamp,
     pub(crate) wakes: u32,
     pub(crate) stopped: Vec<(RunId, String)>,
+    /// For each definition that was checked, the task that it was checked against.
+    pub(crate) checked_against: Vec<Option<String>>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) plan: Result<Vec<PlannedStep>, String>,
     pub(crate) allowable: Result<Vec<AllowableStep>, String>,
@@ -222,6 +224,7 @@ impl FakeControl {
             now: "2026-03-28T12:00:00Z".parse().unwrap(),
             wakes: 0,
             stopped: vec![],
+            checked_against: vec![],
             warnings: vec![],
             plan: Ok(vec![]),
             allowable: Ok(vec![]),
@@ -264,8 +267,9 @@ impl Control for FakeControl {
         self.change(|script| script.stopped.push((run, why.into())));
     }
 
-    fn check_task(&self, name: &TaskName, text: &str) -> Result<TaskSpec, Vec<String>> {
+    fn check_task(&self, name: &TaskName, text: &str, before: Option<&TaskSpec>) -> Result<TaskSpec, Vec<String>> {
         let spec: TaskSpec = serde_json::from_str(text).map_err(|error| vec![error.to_string()])?;
+        self.change(|script| script.checked_against.push(before.map(|before| before.name.to_string())));
         if spec.name == *name { Ok(spec) } else { Err(vec![format!("`name`: `{}` is not `{name}`", spec.name)]) }
     }
 

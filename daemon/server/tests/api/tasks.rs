@@ -22,6 +22,7 @@ async fn a_task_is_made_changed_shown_and_deleted() {
     );
     assert_eq!(daemon.control.script().wakes, 1);
     client.put("/v1/tasks/reports", &body(json!({ "must_be_new": true }))).await.error(409, "conflict");
+    assert_eq!(daemon.control.script().checked_against, [None, None], "a new task has nothing to be compared with");
     assert_eq!(client.put("/v1/tasks/reports", &body(json!({}))).await.ok()["change"], "unchanged");
     let mut changed = definition("reports");
     changed["title"] = json!("Morning report");

@@ -29,6 +29,14 @@ pub async fn a_stale_revision_is_refused(place: &impl Place) {
     let saved = store.save_task(&report, TaskSource::Store, "", Some(1), noon()).await.expect("saved");
     assert_eq!((saved.revision, saved.change), (2, SaveChange::Revised));
     report.title = None;
+    let taken = store.save_task(&report, TaskSource::Store, "", Some(0), noon()).await;
+    assert!(matches!(taken, Err(TaskError::Exists { .. })), "{taken:?}");
+    let other = spec("new", vec![]);
+    let (one, two) = tokio::join!(
+        store.save_task(&other, TaskSource::Store, "", Some(0), noon()),
+        store.save_task(&other, TaskSource::Store, "", Some(0), noon()),
+    );
+    assert!(one.is_ok() != two.is_ok(), "of two that make a task one does: {one:?} {two:?}");
     let stale = store.save_task(&report, TaskSource::Store, "", Some(1), noon()).await;
     assert!(matches!(stale, Err(TaskError::Revision { expected: 1, found: 2, .. })), "{stale:?}");
     let row = store.task(&name("report")).await.expect("read").expect("there");

@@ -102,11 +102,14 @@ pub(crate) struct Definition {
 pub(crate) fn save_task(tx: &mut Tx<'_>, definition: &Definition, now: Timestamp) -> Result<Saved, TaskError> {
     let name = &definition.spec.name;
     let Some(head) = live(tx, name)? else {
-        if let Some(expected) = definition.expect_revision {
+        if let Some(expected) = definition.expect_revision.filter(|expected| *expected != 0) {
             return Err(TaskError::Revision { name: name.clone(), expected, found: 0 });
         }
         return create(tx, definition, now);
     };
+    if definition.expect_revision == Some(0) {
+        return Err(TaskError::Exists { name: name.clone() });
+    }
     match (head.source, definition.source) {
         (TaskSource::File, TaskSource::Store) => return Err(TaskError::FromFile { name: name.clone() }),
         (TaskSource::Store, TaskSource::File) => {
