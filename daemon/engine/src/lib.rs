@@ -7,6 +7,7 @@
 mod course;
 mod engine;
 mod preview;
+mod session;
 mod stop;
 mod words;
 

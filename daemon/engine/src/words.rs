@@ -1,6 +1,8 @@
 //! The sentences that items and notices carry.
 
-use ow_model::{Call, Category, Reconciled, TaskSpec};
+use ow_model::{Call, Category, Reconciled, Risk, TaskSpec};
+use ow_policy::{Action, Facts};
+use ow_turn::Doubt;
 
 /// What an approval is about, in one line.
 pub(crate) fn title(spec: &TaskSpec, step: u32, call: &Call, category: Category) -> String {
@@ -33,4 +35,17 @@ pub(crate) const fn found(found: &Reconciled) -> &'static str {
         Reconciled::DidNotHappen => "did not happen",
         Reconciled::Unknown { .. } => "unknown",
     }
+}
+
+/// As what, and why, a call is asked about whose outcome nobody can tell.
+pub(crate) fn doubt(doubt: Doubt) -> (Category, String) {
+    match doubt {
+        Doubt::Crashed { why } => (Category::UnknownOutcome, unknown(&why)),
+        Doubt::Stopped => (Category::Stopped, stopped()),
+    }
+}
+
+/// Stands for the facts of a call that cannot be looked at any more: the worst is assumed.
+pub(crate) const fn unseen() -> Facts {
+    Facts { risk: Risk::External, action: Action::Plain }
 }

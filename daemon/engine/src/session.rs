@@ -1,0 +1,485 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ow_model::{
+    Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, Intent, ItemId, ItemKind,
+    ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId, RuleTarget, Run, Span, TaskSpec,
+};
+use ow_policy::{Action, Authorized, Facts};
+use ow_store::{EndRequest, NewItem, ParkRequest, StoreError, TakenRun};
+use ow_tool::{CallOf, DaemonTool, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
+use ow_turn::{RunContext, RunFolder};
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use crate::engine::{Engine, Standing};
+use crate::words;
+use crate::{Stop, StopReason};
+
+/// The state of a turn: the fold of its session's journal.
+pub(crate) trait Turn: Send + Sync {
+    fn fold(&mut self, recorded: &RecordedFact);
+    /// Whether something outside was changed, or may have been.
+    fn had_side_effect(&self) -> bool;
+}
+
+/// One run under one worker: its journal, and what every kind of turn does with calls.
+pub(crate) struct Session<T> {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) run: Run,
+    pub(crate) spec: Arc<TaskSpec>,
+    pub(crate) turn: T,
+    pub(crate) place: Place,
+    /// Facts that are folded but not written yet: nothing in the world depends on them.
+    pub(crate) pending: Vec<Fact>,
+    /// The sequence number that the first pending fact will get.
+    next_seq: u32,
+    began: Instant,
+}
+
+/// By what a call was let through.
+#[derive(Clone, Debug)]
+pub(crate) struct Clearance {
+    pub(crate) rule: String,
+    pub(crate) by_rule: Option<RuleId>,
+    /// It has no side effect, so that after a crash it may simply run again.
+    pub(crate) repeatable: bool,
+}
+
+/// What a parked call asks.
+pub(crate) struct Question {
+    pub(crate) category: Category,
+    pub(crate) reason: String,
+    pub(crate) rule_offer: Option<RuleTarget>,
+}
+
+/// A cleared call with all that it needs to run.
+pub(crate) struct Ready {
+    cleared: Authorized<Call>,
+    pub(crate) clearance: Clearance,
+    way: Way,
+}
+
+enum Way {
+    Daemon(Arc<dyn DaemonTool>, CallOf),
+    Helper(Box<(Helper, Job)>),
+}
+
+/// What became of a call.
+pub(crate) enum CallEnd {
+    Done(CallResult),
+    Stopped,
+    /// Its process died; the journal says `Intended`.
+    Lost(String),
+}
+
+impl Ready {
+    pub(crate) const fn call(&self) -> &Call {
+        self.cleared.get()
+    }
+}
+
+impl<T: Turn> Session<T> {
+    /// Takes up the run where its journal ends.
+    pub(crate) fn new(engine: Arc<Engine>, taken: TakenRun, spec: Arc<TaskSpec>, mut turn: T) -> Self {
+        let TakenRun { run, journal, .. } = taken;
+        let next_seq = u32::try_from(journal.len()).expect("a journal stays far below 2^32 facts");
+        for recorded in &journal {
+            turn.fold(recorded);
+        }
+        let place = engine.place(&spec, engine.run_folder(run.id));
+        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now() }
+    }
+
+    // --- journal ---
+
+    /// Folds a fact in; it is written with the next commit.
+    pub(crate) fn record(&mut self, fact: Fact) {
+        self.fold(&fact);
+        self.pending.push(fact);
+    }
+
+    fn fold(&mut self, fact: &Fact) {
+        let pending = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
+        let at = self.engine.clock.now();
+        self.turn.fold(&RecordedFact { seq: self.next_seq.saturating_add(pending), at, fact: fact.clone() });
+    }
+
+    /// Writes the pending facts: when this has returned they are durable.
+    pub(crate) async fn commit(&mut self, stop: &Stop) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let facts = std::mem::take(&mut self.pending);
+        self.next_seq = self.append(&facts, None, stop).await?;
+        Ok(())
+    }
+
+    async fn append(&self, facts: &[Fact], used: Option<RuleId>, stop: &Stop) -> Result<u32, StoreError> {
+        persist(stop, || self.engine.store.append(self.run.id, self.next_seq, facts, used, self.engine.clock.now()))
+            .await
+    }
+
+    /// What templates may read as `task`, `slot`, `run` and `event`.
+    pub(crate) async fn context(&self) -> Result<serde_json::Value, StoreError> {
+        let events = self.engine.store.run_events(self.run.id).await?;
+        let events: Vec<EventPayload> = events.into_iter().map(|event| event.payload).collect();
+        let zone = TimeZone::get(&self.spec.timezone.0).unwrap_or(TimeZone::UTC);
+        let folder = RunFolder(self.place.run_folder.to_string_lossy().into_owned());
+        let (spec, run, now) = (&self.spec, &self.run, self.engine.clock.now());
+        Ok(ow_turn::context(&RunContext { spec, run, folder: &folder, events: &events, zone: &zone, now }))
+    }
+
+    /// Running time so far, earlier workers' included.
+    pub(crate) fn ran_for(&self) -> Span {
+        Span::from_millis(self.run.ran_for_ms + millis(self.began.elapsed()))
+    }
+
+    // --- calls ---
+
+    /// Looks at the world off the runtime's threads: a hung file system must hold up this run only.
+    pub(crate) async fn facts_of(&self, call: &Call) -> Result<Facts, CallError> {
+        let (engine, call, place) = (Arc::clone(&self.engine), call.clone(), self.place.clone());
+        blocking(move || match engine.toolbox.tool(&call.tool) {
+            Some(tool) => tool.facts(&call, &place),
+            None => Err(CallError { kind: CallErrorKind::BadArguments, message: "no such tool".into() }),
+        })
+        .await
+    }
+
+    async fn note_of(&self, call: &Call) -> serde_json::Value {
+        let (engine, call, place) = (Arc::clone(&self.engine), call.clone(), self.place.clone());
+        blocking(move || engine.toolbox.tool(&call.tool).map_or_else(Default::default, |tool| tool.note(&call, &place)))
+            .await
+    }
+
+    pub(crate) async fn binding_of(&self, item: ItemId) -> Result<Binding, StoreError> {
+        let kind = self.engine.store.item(item).await?.map(|item| item.kind);
+        Ok(match kind {
+            Some(ItemKind::Approval { binding, .. }) => binding,
+            Some(_) | None => Binding::default(),
+        })
+    }
+
+    /// Gets ready what a cleared call runs in.
+    ///
+    /// # Errors
+    ///
+    /// The result that it ends with because it cannot be tried.
+    pub(crate) async fn prepare(
+        &self,
+        cleared: Authorized<Call>,
+        facts: Facts,
+        clearance: Clearance,
+        standing: &Standing,
+    ) -> Result<Ready, CallResult> {
+        let call = cleared.get();
+        let way = match self.engine.toolbox.runner(&call.tool) {
+            Some(Runner::Daemon(tool)) => {
+                let (position, now) = (call.position, self.engine.clock.now());
+                let of = CallOf { task: Some(self.spec.name.clone()), run: self.run.id, position, now };
+                Way::Daemon(Arc::clone(tool), of)
+            }
+            Some(Runner::Helper) | None => {
+                let helper = self.engine.helpers.ready().await.map_err(|error| {
+                    CallResult::failed(CallErrorKind::Failed, format!("no helper process: {error}"))
+                })?;
+                let allow = self.http_allow(standing);
+                let job = Job {
+                    place: self.place.clone(),
+                    limits: self.limits(),
+                    facts,
+                    secrets: Arc::clone(&standing.secrets),
+                    net: Net { allow: allow.clone(), own: standing.settings.own_addresses.clone(), hosts: Some(allow) },
+                    protected: standing.settings.protected.clone(),
+                };
+                Way::Helper(Box::new((helper, job)))
+            }
+        };
+        Ok(Ready { cleared, clearance, way })
+    }
+
+    /// Journals that a call was let through and is about to take effect. If it has an effect, or uses up a rule, this
+    /// is durable when it has returned.
+    ///
+    /// False, and nothing is written, if the rule that let it through is gone or used up by now: the call must be
+    /// judged again.
+    pub(crate) async fn intend(&mut self, ready: &Ready, stop: &Stop) -> Result<bool, StoreError> {
+        let call = ready.call();
+        let Clearance { rule, by_rule, repeatable } = ready.clearance.clone();
+        let position = call.position;
+        let intent = match &ready.way {
+            Way::Daemon(..) => Intent::default(),
+            Way::Helper(way) => Intent {
+                helper_pid: Some(way.0.pid()),
+                helper_start: way.0.start_ticks(),
+                boot_id: way.0.boot_id(),
+                note: if repeatable { serde_json::Value::Null } else { self.note_of(call).await },
+            },
+        };
+        debug!(%position, %rule, "call allowed");
+        let facts = [
+            Fact::Allowed { position, rule, by_rule },
+            Fact::Intended { position, hash: call.hash(), repeatable, intent },
+        ];
+        if repeatable && by_rule.is_none() {
+            let [allowed, intended] = facts;
+            self.record(allowed);
+            self.record(intended);
+            return Ok(true);
+        }
+        let written: Vec<Fact> = self.pending.iter().chain(&facts).cloned().collect();
+        match self.append(&written, by_rule, stop).await {
+            Ok(next) => {
+                // Folded only now: had the rule been gone, the call would have to be judged again.
+                for fact in &facts {
+                    self.fold(fact);
+                    self.pending.push(fact.clone());
+                }
+                self.pending.clear();
+                self.next_seq = next;
+                Ok(true)
+            }
+            Err(StoreError::Unknown { kind: "rule", .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a call that was journaled as intended. Needs nothing of the session, so that calls may run side by side.
+    pub(crate) async fn carry_out(engine: &Engine, ready: Ready, stop: &Stop) -> Result<(CallEnd, u64), StoreError> {
+        let began = Instant::now();
+        let end = match ready.way {
+            Way::Daemon(tool, of) => CallEnd::Done(tool.run(&ready.cleared, &of).await),
+            Way::Helper(way) => {
+                let (helper, job) = *way;
+                let time = job.limits.time;
+                match helper.run(&ready.cleared, job, stop.token().clone(), engine.grace).await {
+                    HelperEnd::Done(mut result, whole) => {
+                        for (field, text) in whole {
+                            result.kept.push((field, engine.store.put_blob(&text).await?));
+                        }
+                        CallEnd::Done(result)
+                    }
+                    HelperEnd::TimedOut => CallEnd::Done(CallResult::failed(
+                        CallErrorKind::TimedOut,
+                        format!("it took longer than {time}"),
+                    )),
+                    HelperEnd::Stopped => CallEnd::Stopped,
+                    HelperEnd::Lost(why) if ready.clearance.repeatable => CallEnd::Done(CallResult::failed(
+                        CallErrorKind::Failed,
+                        format!("the call's process died: {why}"),
+                    )),
+                    HelperEnd::Lost(why) => CallEnd::Lost(why),
+                }
+            }
+        };
+        Ok((end, millis(began.elapsed())))
+    }
+
+    /// Folds in what became of a call. A lost one stays `Intended`: what became of it must be found out.
+    pub(crate) fn record_end(&mut self, position: Position, end: CallEnd, took_ms: u64) {
+        match end {
+            CallEnd::Done(result) => {
+                if let Some(address) = RefusedAddress::of(&result) {
+                    self.record(Fact::AddressRefused { position, address });
+                }
+                self.record(Fact::Done { position, result, took_ms });
+            }
+            CallEnd::Stopped => self.record(Fact::Stopped { position }),
+            CallEnd::Lost(why) => warn!(%position, %why, "the call's process died"),
+        }
+    }
+
+    /// Puts on record that the URL guard refused the call, if it did.
+    pub(crate) fn note_refused_address(&mut self, position: Position, facts: &Facts, rule: &str, why: &str) {
+        if let Action::Url { url, .. } = &facts.action
+            && rule == ow_policy::ADDRESS_BLOCK
+        {
+            let address = RefusedAddress { url: ow_policy::url::on_record(url), hop: 0, why: why.into() };
+            self.record(Fact::AddressRefused { position, address });
+        }
+    }
+
+    /// The call ends without having been tried.
+    pub(crate) fn broken(&mut self, position: Position, why: String) {
+        self.untried(position, CallResult::failed(CallErrorKind::BadArguments, why));
+    }
+
+    pub(crate) fn untried(&mut self, position: Position, result: CallResult) {
+        self.record(Fact::Done { position, result, took_ms: 0 });
+    }
+
+    /// Makes sure that nothing of a call lives whose end is not in the journal, and finds out what it did.
+    pub(crate) async fn reconcile(&mut self, call: Call, intent: Intent, repeatable: bool) {
+        let position = call.position;
+        if let Some(pid) = intent.helper_pid {
+            let (start, boot) = (intent.helper_start, intent.boot_id.clone());
+            let leftover = blocking(move || ow_tool::end_leftover(pid, start, boot.as_deref())).await;
+            debug!(%position, ?leftover, "made sure that nothing of the call lives");
+        }
+        let found = if repeatable {
+            Reconciled::DidNotHappen
+        } else {
+            let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
+            blocking(move || match engine.toolbox.tool(&call.tool) {
+                Some(tool) => tool.reconcile(&call, &intent.note, &place),
+                None => Reconciled::Unknown { why: format!("there is no tool `{}` any more", call.tool) },
+            })
+            .await
+        };
+        info!(%position, found = words::found(&found), "looked at what became of a call");
+        self.record(Fact::Reconciled { position, found });
+    }
+
+    fn limits(&self) -> Limits {
+        let left = Span::from_millis(self.spec.timeout.millis().saturating_sub(self.ran_for().millis()).max(1));
+        Limits { time: self.spec.call_timeout.min(left), ..self.engine.limits }
+    }
+
+    pub(crate) fn http_allow(&self, standing: &Standing) -> Vec<String> {
+        standing.settings.http_allow.iter().chain(&self.spec.http_allow).cloned().collect()
+    }
+
+    // --- waiting for a person ---
+
+    /// The request for a person's consent to a call, with all that the answer is bound to.
+    pub(crate) async fn approval(&self, title: String, call: Call, facts: &Facts, question: Question) -> NewItem {
+        let Question { category, reason, rule_offer } = question;
+        let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
+        let shown = call.clone();
+        let secrets = Arc::clone(&self.engine.standing().secrets);
+        let diff = blocking(move || {
+            let diff = engine.toolbox.tool(&shown.tool)?.diff(&shown, &place)?;
+            // It shows what the file holds now, which may be a key.
+            Some(secrets.redactor().redact(&diff).into_owned())
+        })
+        .await;
+        let binding = ow_policy::binding_of(facts);
+        self.item(title, ItemKind::Approval { hash: call.hash(), category, reason, binding, rule_offer, diff, call })
+    }
+
+    /// An item of this run, with its task's expiry and reminder.
+    pub(crate) fn item(&self, title: String, kind: ItemKind) -> NewItem {
+        NewItem {
+            task: Some(self.spec.name.clone()),
+            run: Some(self.run.id),
+            title,
+            kind,
+            expires_in: Some(self.spec.item_expiry),
+            remind_after: Some(self.spec.item_reminder),
+        }
+    }
+
+    /// Parks the run on these items, with the pending facts: when this has returned all of it is durable.
+    pub(crate) async fn park(
+        &mut self,
+        items: Vec<(Position, NewItem)>,
+        holds: bool,
+        stop: &Stop,
+    ) -> Result<(), StoreError> {
+        let request = ParkRequest {
+            run: self.run.id,
+            next: self.next_seq,
+            facts: std::mem::take(&mut self.pending),
+            items,
+            holds,
+            ran_for_ms: self.ran_for().millis(),
+        };
+        let items = persist(stop, || self.engine.store.park(&request, self.engine.clock.now())).await?;
+        info!(items = ?items, "run parked");
+        Ok(())
+    }
+
+    /// The journal waits for an item: the store knows how it ended, even if the journal does not say.
+    ///
+    /// True if the run is parked again, false if the answer is folded in now.
+    pub(crate) async fn look_at(&mut self, position: Position, item: ItemId, stop: &Stop) -> Result<bool, StoreError> {
+        let answered = match self.engine.store.item(item).await? {
+            Some(found) => match found.state {
+                ItemState::Pending => {
+                    let (task, run, title, kind) = (found.task, found.run, found.title, found.kind);
+                    let again = NewItem { task, run, title, kind, expires_in: None, remind_after: None };
+                    self.park(vec![(position, again)], true, stop).await?;
+                    return Ok(true);
+                }
+                ItemState::Resolved(resolution) => ow_model::Answered::Resolved(resolution),
+                ItemState::Expired { .. } => ow_model::Answered::Expired,
+                ItemState::Withdrawn { why, .. } => ow_model::Answered::Withdrawn { why },
+            },
+            None => ow_model::Answered::Withdrawn { why: "the item is gone".into() },
+        };
+        self.record(Fact::Answered { position, item, answered });
+        Ok(false)
+    }
+
+    // --- leaving ---
+
+    pub(crate) async fn end(&mut self, outcome: Outcome, stop: &Stop) -> Result<(), StoreError> {
+        let now = self.engine.clock.now();
+        let retry_at =
+            ow_schedule::next_attempt(&self.spec, self.run.attempt, &outcome, self.turn.had_side_effect(), now);
+        let ran_for_ms = self.ran_for().millis();
+        let request = EndRequest {
+            run: self.run.id,
+            next: self.next_seq,
+            facts: std::mem::take(&mut self.pending),
+            outcome,
+            ran_for_ms,
+            retry_at,
+        };
+        persist(stop, || self.engine.store.end_run(&request, now)).await?;
+        info!(outcome = request.outcome.word(), ran_for_ms, "run ended");
+        Ok(())
+    }
+
+    pub(crate) async fn leave(&mut self, reason: StopReason, stop: &Stop) -> Result<(), StoreError> {
+        match reason {
+            StopReason::Cancel { why } => self.end(Outcome::Cancelled { why }, stop).await,
+            StopReason::Interrupt => {
+                let facts = std::mem::take(&mut self.pending);
+                let (ran, now) = (self.ran_for().millis(), self.engine.clock.now());
+                self.engine.store.interrupt_run(self.run.id, self.next_seq, &facts, ran, now).await?;
+                info!("run interrupted; it goes on later");
+                Ok(())
+            }
+        }
+    }
+}
+
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Writes, waiting out a store that cannot write just now: an effect that happened must not be forgotten.
+/// Gives up when the run is told to stop.
+async fn persist<T, F>(stop: &Stop, write: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut wait = FIRST_WAIT;
+    loop {
+        match write().await {
+            Err(error @ (StoreError::Full { .. } | StoreError::Failed { .. })) if stop.reason().is_none() => {
+                warn!(error = &error as &dyn std::error::Error, "the store cannot write; trying again");
+                tokio::select! {
+                    () = stop.token().cancelled() => {}
+                    () = tokio::time::sleep(wait) => {}
+                }
+                wait = (wait * 2).min(LONGEST_WAIT);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Runs file-system work where waiting holds up nobody else.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
