@@ -2,15 +2,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 
 use ow_clock::Clock;
-use ow_model::{RunId, Span, TaskSpec};
+use ow_model::{RunId, SessionId, Span, TaskSpec};
 use ow_policy::Settings;
 use ow_secret::Secrets;
 use ow_store::{Store, TakenRun};
 use ow_tool::{Helpers, Limits, Place, Toolbox};
 use tracing::{Instrument, error, info_span};
 
-use crate::Stop;
 use crate::course::Course;
+use crate::{Command, Commands, Live, Stop};
 
 /// What the engine is made of.
 pub struct Parts {
@@ -39,6 +39,8 @@ pub struct Engine {
     pub(crate) runs_dir: PathBuf,
     pub(crate) grace: Span,
     pub(crate) limits: Limits,
+    pub(crate) live: Arc<Live>,
+    pub(crate) commands: Arc<Commands>,
     /// Replaced as a whole by a reload; a call is judged by the one that stands when it is admitted.
     standing: RwLock<Arc<Standing>>,
 }
@@ -54,7 +56,8 @@ impl Engine {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { store, clock, toolbox, helpers, settings, secrets, home, runs_dir, grace, limits } = parts;
         let standing = RwLock::new(Arc::new(Standing { settings, secrets }));
-        Arc::new(Self { store, clock, toolbox, helpers, home, runs_dir, grace, limits, standing })
+        let (live, commands) = (Live::new(), Commands::new());
+        Arc::new(Self { store, clock, toolbox, helpers, home, runs_dir, grace, limits, live, commands, standing })
     }
 
     /// Replaces the policy's settings and the secrets for every call that is admitted from now on.
@@ -65,6 +68,19 @@ impl Engine {
     /// Has a helper process ready for a call that is about to come.
     pub fn expect_call(&self) {
         self.helpers.warm();
+    }
+
+    /// What happens in sessions right now.
+    #[must_use]
+    pub fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.live)
+    }
+
+    /// Hands a command to the worker that has the session. False: none has it, and nothing was done but to keep
+    /// a `Compact` for the next one.
+    #[must_use]
+    pub fn command(&self, session: SessionId, command: Command) -> bool {
+        self.commands.send(session, command)
     }
 
     pub(crate) fn standing(&self) -> Arc<Standing> {

@@ -4,13 +4,17 @@
 //! has it judged, journals it as intended, performs it, journals it as done. It knows no surface and no
 //! scheduler: a question is an item in the store, and an answer is a fact that a later worker finds.
 
+mod command;
 mod course;
 mod engine;
+mod live;
 mod preview;
 mod session;
 mod stop;
 mod words;
 
+pub use command::{Command, CommandReceiver, Commands};
 pub use engine::{Engine, Parts};
+pub use live::{Live, LiveEvent, LiveKind, LiveNews, LiveReceiver};
 pub use preview::{AllowableStep, PlannedStep, PlannedVerdict};
 pub use stop::{Stop, StopReason};
