@@ -290,6 +290,7 @@ pub(crate) fn policy_settings(
         protected,
         own_addresses: tcp.into_iter().collect(),
         trusted: vec![],
+        tool_risk: vec![],
         home: host.home.clone(),
     }
 }

@@ -142,6 +142,9 @@ impl Course {
             denied: self.0.turn.denied(),
             uncertain: self.0.turn.uncertain(),
             task_http: &self.0.spec.http_allow,
+            named_hosts: &[],
+            always_tools: &[],
+            always_commands: &[],
             settings: &standing.settings,
             now,
         };

@@ -153,6 +153,9 @@ impl Engine {
             denied: &[],
             uncertain: &[],
             task_http: &spec.http_allow,
+            named_hosts: &[],
+            always_tools: &[],
+            always_commands: &[],
             settings: &standing.settings,
             now: self.clock.now(),
         };

@@ -57,7 +57,7 @@ pub fn authorize_answered(
         Answer::Edited { .. } => return Err(Refusal::OtherArguments),
         Answer::Deny { .. } | Answer::Text { .. } | Answer::Acknowledge => return Err(Refusal::NotAllowed),
     }
-    if let Some((rule, why)) = forbidden(facts, situation) {
+    if let Some((rule, why)) = forbidden(&call, facts, situation) {
         return Err(Refusal::Denied { rule, why });
     }
     check_binding(binding, &binding_of(facts)).map_err(Refusal::Changed)?;

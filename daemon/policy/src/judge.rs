@@ -2,7 +2,9 @@ use ow_model::{Call, Category, Mode, Risk};
 
 use crate::command::{Found, Rights, Subject};
 use crate::path::{Scope, Standing, standing, words};
+use crate::risk::overridden_risk;
 use crate::rules::{covering, offer};
+use crate::session::always;
 use crate::url::{Guard, is_named};
 use crate::{Action, Facts, HolePlace, PathOp, ResolvedPath, Situation, Verdict, command};
 
@@ -10,7 +12,7 @@ use crate::{Action, Facts, HolePlace, PathOp, ResolvedPath, Situation, Verdict, 
 ///
 /// Total and without effect: the same input always gives the same verdict.
 pub fn judge(call: &Call, facts: &Facts, situation: &Situation) -> Verdict {
-    if let Some((rule, why)) = forbidden(facts, situation) {
+    if let Some((rule, why)) = forbidden(call, facts, situation) {
         return Verdict::Deny { rule, why };
     }
     let hash = call.hash();
@@ -28,20 +30,27 @@ pub fn judge(call: &Call, facts: &Facts, situation: &Situation) -> Verdict {
             rule_offer: None,
         };
     }
-    match own_verdict(facts, situation) {
-        Own::Allow { rule } => Verdict::Allow { rule, by_rule: None },
-        Own::Ask { rule, why } => match covering(call, facts, situation) {
-            Some(standing) => Verdict::Allow { rule: format!("rule {}", standing.id), by_rule: Some(standing.id) },
-            None => Verdict::Ask { rule, why, category: category(facts), rule_offer: offer(call, facts, situation) },
-        },
+    let (rule, why, reason) = match own_verdict(call, facts, situation) {
+        Own::Allow { rule } => return Verdict::Allow { rule, by_rule: None },
+        Own::Ask { rule, why, reason } => (rule, why, reason),
+    };
+    if let Some(standing) = covering(call, facts, situation) {
+        return Verdict::Allow { rule: format!("rule {}", standing.id), by_rule: Some(standing.id) };
     }
+    if reason == Reason::Class
+        && let Some(rule) = always(call, facts, situation)
+    {
+        return Verdict::Allow { rule, by_rule: None };
+    }
+    let category = category(effective_risk(call, facts, situation));
+    Verdict::Ask { rule, why, category, rule_offer: offer(call, facts, situation) }
 }
 
 /// The rule by which the URL guard refuses a call.
 pub const ADDRESS_BLOCK: &str = "hard-block: address";
 
 /// What layers 1 and 2 and plan mode refuse, also to a call that a person allowed: rule and reason.
-pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String, String)> {
+pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Option<(String, String)> {
     let settings = situation.settings;
     match &facts.action {
         Action::Plain => {}
@@ -66,8 +75,7 @@ pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String,
             }
         }
     }
-    let reads = facts.risk == Risk::Read || is_safe(facts, situation);
-    if situation.mode == Mode::Plan && !reads {
+    if situation.mode == Mode::Plan && !only_reads(call, facts, situation) {
         return Some((
             "mode plan".into(),
             "nothing with side effects runs in mode plan; set the task's mode to ask, edit or auto".into(),
@@ -76,25 +84,74 @@ pub(crate) fn forbidden(facts: &Facts, situation: &Situation) -> Option<(String,
     None
 }
 
-/// What call, mode and configuration say without standing rules.
-enum Own {
-    Allow { rule: String },
-    Ask { rule: String, why: String },
+/// Whether the call has no side effect, as far as that is known: by its class or as a command of the safe list.
+fn only_reads(call: &Call, facts: &Facts, situation: &Situation) -> bool {
+    let given = overridden_risk(&call.tool, &situation.settings.tool_risk);
+    match (&facts.action, given) {
+        (Action::Plain, Some(given)) => given == Risk::Read,
+        // A class that a person lowered says who is asked, not what a command, a write or a request does.
+        (_, Some(given)) if given > facts.risk => false,
+        _ => facts.risk == Risk::Read || is_safe(facts, situation),
+    }
 }
 
-fn own_verdict(facts: &Facts, situation: &Situation) -> Own {
+/// What call, mode and configuration say without standing rules.
+pub(crate) enum Own {
+    Allow { rule: String },
+    Ask { rule: String, why: String, reason: Reason },
+}
+
+/// What it is that asks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reason {
+    /// The class of the call's risk, and nothing else about it.
+    Class,
+    /// Its place, its shape or where it comes from: no class and no "always" of a session covers that.
+    Itself,
+}
+
+pub(crate) fn own_verdict(call: &Call, facts: &Facts, situation: &Situation) -> Own {
     let own = match &facts.action {
-        Action::Plain => plain(facts.risk, situation),
+        Action::Plain => plain(effective_risk(call, facts, situation), situation),
         Action::Command { .. } => of_command(facts, situation),
         Action::Paths { op, paths, .. } => of_paths(*op, paths, situation),
         Action::Url { .. } => of_url(facts, situation),
     };
-    match (own, foreign_hole(facts, situation)) {
+    match (by_given_class(own, call, facts, situation), foreign_hole(facts, situation)) {
         (Own::Allow { .. }, Some(name)) => Own::Ask {
             rule: "ask: value from outside".into(),
             why: format!("`{name}` comes from outside; `owctl task allow` accepts it by name"),
+            reason: Reason::Itself,
         },
         (own, _) => own,
+    }
+}
+
+/// The class by which a call is asked about: the tool's, or the one that a person gave it.
+fn effective_risk(call: &Call, facts: &Facts, situation: &Situation) -> Risk {
+    overridden_risk(&call.tool, &situation.settings.tool_risk).unwrap_or(facts.risk)
+}
+
+/// Lets the class that a person gave the tool speak: a stricter one asks where the tool's own did not, a lower
+/// one lifts what only the tool's own asked for.
+fn by_given_class(own: Own, call: &Call, facts: &Facts, situation: &Situation) -> Own {
+    let Some(given) = overridden_risk(&call.tool, &situation.settings.tool_risk) else { return own };
+    if facts.action == Action::Plain {
+        return own;
+    }
+    match own {
+        Own::Allow { .. } if given > facts.risk => match plain(given, situation) {
+            Own::Allow { .. } => own,
+            asks @ Own::Ask { .. } => asks,
+        },
+        // Text from outside could choose what runs, so there a command or a request keeps its own class.
+        Own::Ask { reason: Reason::Class, .. } if given < facts.risk && !situation.tainted => {
+            match plain(given, situation) {
+                Own::Allow { .. } => Own::Allow { rule: format!("tool-risk: {}", risk_word(given)) },
+                asks @ Own::Ask { .. } => asks,
+            }
+        }
+        own => own,
     }
 }
 
@@ -122,10 +179,11 @@ fn of_command(facts: &Facts, situation: &Situation) -> Own {
         Found::Allowed { rule } => Own::Ask {
             rule: "ask: outside content".into(),
             why: format!("the session holds text from outside, so `{rule}` does not cover it"),
+            reason: Reason::Itself,
         },
-        Found::Dynamic { why } => Own::Ask { rule: "ask: shell syntax".into(), why },
+        Found::Dynamic { why } => Own::Ask { rule: "ask: shell syntax".into(), why, reason: Reason::Itself },
         Found::Nothing { .. } if situation.mode == Mode::Auto => auto(facts.risk, situation),
-        Found::Nothing { why } => Own::Ask { rule: "ask: exec".into(), why },
+        Found::Nothing { why } => Own::Ask { rule: "ask: exec".into(), why, reason: Reason::Class },
     }
 }
 
@@ -141,12 +199,16 @@ fn of_paths(op: PathOp, paths: &[ResolvedPath], situation: &Situation) -> Own {
         let standing = standing(path, op, &scope);
         let (verdict, rule, why) = words(&standing, op, path);
         if verdict != "allow" {
-            return Own::Ask { rule, why };
+            return Own::Ask { rule, why, reason: Reason::Itself };
         }
         all_in_run_folder &= standing == Standing::RunFolder;
     }
     if paths.is_empty() {
-        return Own::Ask { rule: "ask: no path".into(), why: "the call names no path that could be judged".into() };
+        return Own::Ask {
+            rule: "ask: no path".into(),
+            why: "the call names no path that could be judged".into(),
+            reason: Reason::Itself,
+        };
     }
     if op != PathOp::Write {
         return Own::Allow { rule: "read: inside root".into() };
@@ -167,17 +229,27 @@ fn of_url(facts: &Facts, situation: &Situation) -> Own {
     let host = url.host_str().unwrap_or_default();
     let is_fetch = matches!(method.as_str(), "GET" | "HEAD") && !has_body && !own_headers;
     let by_task = is_named(url, situation.task_http);
-    let named = by_task || is_named(url, &situation.settings.http_allow);
+    // A host that is only mentioned may be fetched from; to send something there is another thing.
+    let mentioned = is_fetch && is_named(url, situation.named_hosts);
+    let named = by_task || mentioned || is_named(url, &situation.settings.http_allow);
     if facts.risk == Risk::Read && is_fetch && (named || !situation.tainted) {
         return Own::Allow { rule: "read: fetch".into() };
     }
     if !named {
-        return Own::Ask { rule: "ask: host".into(), why: format!("neither the task nor http.allow names `{host}`") };
+        return Own::Ask {
+            rule: "ask: host".into(),
+            why: format!("neither a person, the task nor http.allow names `{host}`"),
+            reason: Reason::Class,
+        };
     }
     if situation.tainted && !is_fetch {
         return outside_content();
     }
-    let whose = if by_task { "task http-allow" } else { "http.allow" };
+    let whose = match (by_task, mentioned) {
+        (true, _) => "task http-allow",
+        (false, true) => "named by a person or the task",
+        (false, false) => "http.allow",
+    };
     Own::Allow { rule: format!("{whose}: {host}") }
 }
 
@@ -189,12 +261,17 @@ fn outside_content() -> Own {
     Own::Ask {
         rule: "ask: outside content".into(),
         why: "the session holds text from outside, so no mode covers this".into(),
+        reason: Reason::Itself,
     }
 }
 
 fn ask_risk(risk: Risk) -> Own {
     let word = risk_word(risk);
-    Own::Ask { rule: format!("ask: {word}"), why: format!("no rule, setting or mode covers this ({word})") }
+    Own::Ask {
+        rule: format!("ask: {word}"),
+        why: format!("no rule, setting or mode covers this ({word})"),
+        reason: Reason::Class,
+    }
 }
 
 const fn risk_word(risk: Risk) -> &'static str {
@@ -206,8 +283,8 @@ const fn risk_word(risk: Risk) -> &'static str {
     }
 }
 
-const fn category(facts: &Facts) -> Category {
-    match facts.risk {
+const fn category(risk: Risk) -> Category {
+    match risk {
         Risk::Read => Category::Read,
         Risk::WriteLocal => Category::WriteLocal,
         Risk::Exec => Category::Exec,

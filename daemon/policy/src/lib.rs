@@ -24,7 +24,9 @@ mod verdict;
 mod authorized;
 mod binding;
 mod judge;
+mod risk;
 mod rules;
+mod session;
 
 pub mod command;
 pub mod path;
@@ -34,6 +36,8 @@ pub use authorized::{Authorized, authorize, authorize_answered};
 pub use binding::{binding_of, check_binding};
 pub use facts::{Action, CommandForm, Facts, PathOp, ResolvedPath};
 pub use judge::{ADDRESS_BLOCK, judge};
+pub use risk::{RiskOverride, overridden_risk};
 pub use rules::{rule_for_call, rule_for_step};
+pub use session::{SessionOffer, session_offer};
 pub use situation::{Hole, HolePlace, Settings, Situation, StepFacts};
 pub use verdict::{Explained, Refusal, Verdict};

@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use ow_model::{BlobHash, CallHash, Mode, Rule, TaskName};
+use ow_model::{BlobHash, CallHash, Mode, Rule, TaskName, ToolName};
+
+use crate::RiskOverride;
 
 /// Who runs a call, where and with what rights.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,13 @@ pub struct Situation<'a> {
     pub uncertain: &'a [CallHash],
     /// Hosts that the task itself names.
     pub task_http: &'a [String],
+    /// Hosts that a person or the task's own text mentions, from [`url::named_hosts`](crate::url::named_hosts):
+    /// they may be fetched from, but nothing is sent there.
+    pub named_hosts: &'a [String],
+    /// Tools of which a person said "always" in this session.
+    pub always_tools: &'a [ToolName],
+    /// Commands of which a person said "always" in this session: each its exact argv.
+    pub always_commands: &'a [Vec<String>],
     pub settings: &'a Settings,
     pub now: Timestamp,
 }
@@ -45,6 +54,8 @@ pub struct Settings {
     pub own_addresses: Vec<std::net::SocketAddr>,
     /// Folders whose builds and tests the person trusts.
     pub trusted: Vec<PathBuf>,
+    /// Classes of tools that the person raised or lowered.
+    pub tool_risk: Vec<RiskOverride>,
     pub home: PathBuf,
 }
 

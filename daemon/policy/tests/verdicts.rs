@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ow_model::{
     Answer, BlobHash, BoundFile, Call, CallHash, Category, Mode, Position, Risk, Rule, RuleId, RuleScope, RuleTarget,
-    TaskName,
+    TaskName, ToolName,
 };
 use ow_policy::path::{NoLinks, resolve};
 use ow_policy::{
@@ -26,6 +26,9 @@ struct World {
     denied: Vec<CallHash>,
     uncertain: Vec<CallHash>,
     task_http: Vec<String>,
+    named_hosts: Vec<String>,
+    always_tools: Vec<ToolName>,
+    always_commands: Vec<Vec<String>>,
     settings: Settings,
     now: &'static str,
 }
@@ -42,6 +45,9 @@ impl World {
             denied: vec![],
             uncertain: vec![],
             task_http: vec![],
+            named_hosts: vec![],
+            always_tools: vec![],
+            always_commands: vec![],
             settings: Settings {
                 home: "/home/u".into(),
                 protected: vec!["/home/u/.config/owd".into()],
@@ -78,6 +84,9 @@ impl World {
             denied: &self.denied,
             uncertain: &self.uncertain,
             task_http: &self.task_http,
+            named_hosts: &self.named_hosts,
+            always_tools: &self.always_tools,
+            always_commands: &self.always_commands,
             settings: &self.settings,
             now: self.now.parse().expect("an instant"),
         }
@@ -641,6 +650,163 @@ proptest! {
         let world = World::new(Mode::Plan).with_rule(RuleTarget::Call { hash: asked.0.hash() });
         if asked.1.risk != Risk::Read && index != 11 {
             prop_assert_eq!(world.judge(&asked).word(), "deny");
+        }
+    }
+}
+
+mod sessions {
+    //! What a person says in a session: hosts that are named, "always", and classes of tools.
+
+    use ow_policy::{RiskOverride, SessionOffer, session_offer, url::named_hosts};
+
+    use super::*;
+
+    fn always_tool(world: World, tool: &str) -> World {
+        World { always_tools: vec![tool.parse().expect("a name")], ..world }
+    }
+
+    fn given(mut world: World, pattern: &str, risk: Risk) -> World {
+        world.settings.tool_risk.push(RiskOverride { pattern: pattern.into(), risk });
+        world
+    }
+
+    #[test]
+    fn a_tainted_session_fetches_only_from_hosts_that_were_named() {
+        let message = "Summarise https://docs.example.com/intro for me";
+        let world = || World { named_hosts: named_hosts([message]), ..World::new(Mode::Auto).tainted() };
+        assert_eq!(world().word(&fetch("https://docs.example.com/other")), "allow: read: fetch");
+        assert_eq!(world().word(&fetch("https://collect.example/?q=secret")), "ask: ask: host");
+        assert_eq!(world().word(&fetch("https://sub.docs.example.com/")), "ask: ask: host");
+        assert_eq!(World::new(Mode::Ask).word(&fetch("https://anyone.example/")), "allow: read: fetch");
+        assert_eq!(always_tool(world(), "web_fetch").word(&fetch("https://collect.example/")), "ask: ask: host");
+    }
+
+    #[test]
+    fn a_host_that_is_only_mentioned_gets_no_more_than_a_question_for_a_page() {
+        let world = || World { named_hosts: vec!["a.example".into()], ..World::new(Mode::Ask) };
+        assert_eq!(world().word(&http("GET", "https://a.example/")), "allow: named by a person or the task: a.example");
+        assert_eq!(world().word(&http("POST", "https://a.example/")), "ask: ask: host");
+        let private = World { named_hosts: vec!["127.0.0.1:7700".into()], ..World::new(Mode::Auto) };
+        assert_eq!(private.word(&fetch("http://127.0.0.1:7700/")), "deny: hard-block: address");
+    }
+
+    #[test]
+    fn always_this_tool_covers_what_asks_for_its_class_alone() {
+        let shell = || always_tool(World::new(Mode::Ask), "shell");
+        assert_eq!(shell().word(&argv(&["make"])), "allow: session: always shell");
+        assert_eq!(shell().word(&line("echo $(id)")), "ask: ask: shell syntax");
+        assert_eq!(shell().word(&line("rm -rf /")).split(':').next(), Some("deny"));
+        assert_eq!(shell().word(&http("GET", "https://a.example/")), "ask: ask: host");
+        assert_eq!(shell().tainted().judge(&argv(&["make"])).word(), "ask");
+        let write = || always_tool(World::new(Mode::Ask), "write_file");
+        assert_eq!(write().word(&path(PathOp::Write, "a.txt")), "allow: session: always write_file");
+        for place in [".env", "/etc/x", ".git/hooks/pre-commit"] {
+            assert_eq!(write().judge(&path(PathOp::Write, place)).word(), "ask", "{place}");
+        }
+        assert_eq!(write().judge(&path(PathOp::Write, "~/.config/owd/x")).word(), "deny");
+        assert_eq!(write().tainted().judge(&path(PathOp::Write, "a.txt")).word(), "ask");
+        let mut plan = write();
+        plan.mode = Mode::Plan;
+        assert_eq!(plan.word(&path(PathOp::Write, "a.txt")), "deny: mode plan");
+        for risk in [Risk::WriteLocal, Risk::Exec, Risk::External] {
+            assert_eq!(always_tool(World::new(Mode::Ask), "thing").word(&plain(risk)), "allow: session: always thing");
+        }
+    }
+
+    #[test]
+    fn always_this_command_covers_its_exact_argv_and_no_other() {
+        let world = || World { always_commands: vec![vec!["make".into(), "test".into()]], ..World::new(Mode::Ask) };
+        assert_eq!(world().word(&argv(&["make", "test"])), "allow: session: always this command");
+        for other in [&["make"][..], &["make", "test", "-n"], &["make", "test "], &["/usr/bin/make", "test"]] {
+            assert_eq!(world().judge(&argv(other)).word(), "ask", "{other:?}");
+        }
+        assert_eq!(world().tainted().judge(&argv(&["make", "test"])).word(), "ask");
+        let Asked(call, mut facts) = argv(&["make", "test"]);
+        let Action::Command { env_names, .. } = &mut facts.action else { panic!("a command") };
+        env_names.push("CC".into());
+        assert_eq!(world().judge(&Asked(call, facts)).word(), "ask", "a variable can change what it means");
+        let Asked(call, mut facts) = argv(&["make", "test"]);
+        let Action::Command { cwd, .. } = &mut facts.action else { panic!("a command") };
+        *cwd = "/srv/other".into();
+        assert_eq!(world().judge(&Asked(call, facts)).word(), "ask", "outside of the session's folders");
+        let mut denied = world();
+        denied.settings.deny = vec!["make".into()];
+        assert_eq!(denied.judge(&argv(&["make", "test"])).word(), "deny");
+        let mut uncertain = world();
+        uncertain.uncertain = vec![argv(&["make", "test"]).0.hash()];
+        assert_eq!(uncertain.word(&argv(&["make", "test"])), "ask: ask: unknown outcome");
+    }
+
+    #[test]
+    fn always_is_offered_only_where_it_would_hold() {
+        let offer = |world: &World, asked: &Asked| session_offer(&asked.0, &asked.1, &world.situation());
+        let world = World::new(Mode::Ask);
+        let make = argv(&["make"]);
+        let both = SessionOffer { tool: Some("shell".parse().expect("a name")), command: Some(vec!["make".into()]) };
+        assert_eq!(offer(&world, &make), both);
+        let tool = SessionOffer { tool: Some("write_file".parse().expect("a name")), command: None };
+        assert_eq!(offer(&world, &path(PathOp::Write, "a.txt")), tool);
+        for asked in [line("make > x; id"), path(PathOp::Write, ".env"), path(PathOp::Read, "/etc/hosts")] {
+            assert_eq!(offer(&world, &asked), SessionOffer::default(), "{:?}", asked.0);
+        }
+        assert_eq!(offer(&World::new(Mode::Ask).tainted(), &make), SessionOffer::default());
+        let uncertain = World { uncertain: vec![make.0.hash()], ..World::new(Mode::Ask) };
+        assert_eq!(offer(&uncertain, &make), SessionOffer::default());
+    }
+
+    #[test]
+    fn a_person_raises_and_lowers_a_tools_class() {
+        let world = || World::new(Mode::Ask);
+        assert_eq!(given(world(), "thing", Risk::Read).word(&plain(Risk::External)), "allow: read");
+        assert_eq!(given(world(), "th*", Risk::Read).tainted().word(&plain(Risk::External)), "allow: read");
+        assert_eq!(given(World::new(Mode::Plan), "thing", Risk::Read).word(&plain(Risk::External)), "allow: read");
+        assert_eq!(
+            given(World::new(Mode::Auto), "thing", Risk::External).word(&plain(Risk::Read)),
+            "ask: ask: external"
+        );
+        assert_eq!(given(World::new(Mode::Plan), "thing", Risk::Exec).word(&plain(Risk::Read)), "deny: mode plan");
+        let Verdict::Ask { category, .. } = given(world(), "thing", Risk::Exec).judge(&plain(Risk::Read)) else {
+            panic!("it asks")
+        };
+        assert_eq!(category, Category::Exec);
+        let read = path(PathOp::Read, "a.txt");
+        assert_eq!(given(world(), "read_file", Risk::External).word(&read), "ask: ask: external");
+        assert_eq!(given(World::new(Mode::Auto), "read_file", Risk::Exec).word(&read), "allow: read: inside root");
+        assert_eq!(given(world(), "shell", Risk::External).word(&argv(&["ls"])), "ask: ask: external");
+    }
+
+    #[test]
+    fn a_lowered_class_lifts_no_more_than_the_classs_own_question() {
+        let world = |mode| given(World::new(mode), "*", Risk::Read);
+        assert_eq!(world(Mode::Ask).word(&argv(&["make"])), "allow: tool-risk: read");
+        assert_eq!(world(Mode::Ask).word(&path(PathOp::Write, "a.txt")), "allow: tool-risk: read");
+        assert_eq!(world(Mode::Ask).word(&line("echo $(id)")), "ask: ask: shell syntax");
+        assert_eq!(world(Mode::Ask).judge(&path(PathOp::Read, ".env")).word(), "ask");
+        assert_eq!(world(Mode::Ask).judge(&line("rm -rf /")).word(), "deny");
+        assert_eq!(world(Mode::Plan).word(&argv(&["make"])), "deny: mode plan");
+        for asked in [argv(&["make"]), path(PathOp::Write, "a.txt"), http("POST", "https://a.example/")] {
+            assert_eq!(world(Mode::Auto).tainted().judge(&asked).word(), "ask", "{:?}", asked.0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_said_in_a_session_lifts_a_denial_taint_or_an_unknown_outcome(
+            index in any_asked(), mode in 0_usize..4, how in 0_u8..3
+        ) {
+            let asked = sample(index);
+            let argv = asked.1.clone();
+            let mut world = always_tool(World::new(MODES[mode]), asked.0.tool.as_str());
+            if let Action::Command { form: CommandForm::Argv(argv), .. } = argv.action {
+                world.always_commands = vec![argv];
+            }
+            let plain = World::new(MODES[mode]);
+            let before = match how {
+                0 => { world.tainted = true; World { tainted: true, ..plain }.judge(&asked) }
+                1 => { world.denied = vec![asked.0.hash()]; World { denied: vec![asked.0.hash()], ..plain }.judge(&asked) }
+                _ => { world.uncertain = vec![asked.0.hash()]; World { uncertain: vec![asked.0.hash()], ..plain }.judge(&asked) }
+            };
+            prop_assert_eq!(world.judge(&asked).word(), before.word());
         }
     }
 }

@@ -7,7 +7,9 @@
 mod address;
 mod explain;
 mod guard;
+mod named;
 
 pub use address::is_public;
 pub use explain::{ExplainedUrl, Redirect, explain};
 pub use guard::{Blocked, Guard, Hop, REDIRECT_LIMIT, is_named, on_record, origin};
+pub use named::named_hosts;

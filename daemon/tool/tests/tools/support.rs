@@ -100,6 +100,9 @@ impl Bench {
             denied: &[],
             uncertain: &[],
             task_http: &[],
+            named_hosts: &[],
+            always_tools: &[],
+            always_commands: &[],
             settings: &settings,
             now: Timestamp::UNIX_EPOCH,
         };
