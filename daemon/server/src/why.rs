@@ -35,8 +35,12 @@ pub(crate) struct Why<'a> {
     pub(crate) now: Timestamp,
     pub(crate) created_at: Timestamp,
     pub(crate) accounted_until: Timestamp,
-    /// Why the task is paused.
+    /// Why nothing of the task starts.
     pub(crate) paused: Option<String>,
+    /// Whether that is the kill switch.
+    pub(crate) halted: bool,
+    /// What came due behind a pause: it gets its record when that ends.
+    pub(crate) behind_pause: Option<SlotKey>,
     pub(crate) next_due: Option<Timestamp>,
     pub(crate) zone: &'a TimeZone,
     pub(crate) zone_name: &'a str,
@@ -44,10 +48,11 @@ pub(crate) struct Why<'a> {
 
 impl Why<'_> {
     pub(crate) fn answer(&self) -> String {
-        let first = match (self.question, self.records.last()) {
-            (_, Some(told)) => self.became(told),
-            (Question::At { from, .. }, None) => self.nothing_at(from),
-            (Question::Lately, None) => {
+        let first = match (self.question, &self.behind_pause, self.records.last()) {
+            (Question::Lately, Some(key), _) => format!("{} {} skipped", self.slot(key), were(key)),
+            (_, _, Some(told)) => self.became(told),
+            (Question::At { from, .. }, _, None) => self.nothing_at(from),
+            (Question::Lately, None, None) => {
                 format!("nothing was due since the task was made at {}", self.time(self.created_at))
             }
         };
@@ -70,6 +75,9 @@ impl Why<'_> {
             _ if at < self.created_at => {
                 format!("there was no such task at {time}: it was made at {}", self.time(self.created_at))
             }
+            Some(due) if due > self.accounted_until && self.paused.is_some() => {
+                format!("the slot of {} was skipped", self.time(due))
+            }
             Some(due) if due > self.accounted_until => {
                 format!("the slot of {} is due and about to be taken", self.time(due))
             }
@@ -83,14 +91,14 @@ impl Why<'_> {
     fn became(&self, Told { record, run, obstacle }: &Told) -> String {
         let SlotRecord { task: _, key, disposition, recorded_at: _ } = record;
         let slot = self.slot(key);
-        let were = if count(key) == 1 { "was" } else { "were" };
+        let were = were(key);
         match disposition {
             Disposition::Fired { run: id } => match run {
                 Some(run) => format!("{slot} {}", self.ran(run)),
                 None => format!("{slot} started run {id}, whose record is gone"),
             },
             Disposition::Skipped { why } => {
-                format!("{slot} {were} skipped: {}", self.skipped(why, obstacle.as_ref()))
+                format!("{slot} {were} skipped: {}", self.skipped(why, key, obstacle.as_ref()))
             }
             Disposition::Missed { why, folded_into: None } => format!("{slot} {were} missed: {}", missed(why)),
             Disposition::Missed { why, folded_into: Some(id) } => match run {
@@ -115,7 +123,7 @@ impl Why<'_> {
             }
             Cause::Schedule | Cause::Event { .. } | Cause::Manual { .. } | Cause::Retry { .. } => self.slot(key),
         };
-        format!("{} as a catch-up run for {slots} because {}{}", self.began(run), missed(why), state(run))
+        format!("{} as a catch-up run for {slots} because {}{}", self.began(run), missed(why), self.state(run))
     }
 
     fn slot(&self, key: &SlotKey) -> String {
@@ -131,7 +139,7 @@ impl Why<'_> {
     }
 
     fn ran(&self, run: &Run) -> String {
-        let (began, state) = (self.began(run), state(run));
+        let (began, state) = (self.began(run), self.state(run));
         match &run.cause {
             Cause::Schedule | Cause::CatchUp { .. } | Cause::Event { count: 0 | 1 } => format!("{began}{state}"),
             Cause::Event { count } => format!("{began} with {count} events{state}"),
@@ -148,8 +156,31 @@ impl Why<'_> {
         }
     }
 
-    fn skipped(&self, why: &str, obstacle: Option<&Run>) -> String {
+    fn state(&self, run: &Run) -> String {
+        match &run.state {
+            RunState::Queued { .. } if run.started_at.is_none() => String::new(),
+            RunState::Queued { .. } => "; it is about to go on".into(),
+            RunState::Running => "; it is running".into(),
+            RunState::Parked { .. } => "; it waits for an answer".into(),
+            RunState::Interrupted if self.halted => "; it was interrupted and goes on once work is resumed".into(),
+            RunState::Interrupted => "; it was interrupted and goes on at the next start".into(),
+            RunState::Idle => "; it waits for a message".into(),
+            RunState::Ended(ended) => match ended.outcome.word() {
+                "succeeded" => " and succeeded".into(),
+                word => format!(" and ended as {word}"),
+            },
+        }
+    }
+
+    fn skipped(&self, why: &str, key: &SlotKey, obstacle: Option<&Run>) -> String {
+        let began_by = |run: &Run| match key {
+            SlotKey::Instant(at) => run.started_at.is_some_and(|began| began <= *at),
+            SlotKey::Range { .. } | SlotKey::Event(_) | SlotKey::Manual(_) => true,
+        };
         match (why, obstacle) {
+            ("overlap", Some(run)) if !began_by(run) => {
+                format!("the run of {} had not begun yet", self.time(run.scheduled_for))
+            }
             ("overlap", Some(run)) => {
                 let time = self.time(run.scheduled_for);
                 let parked =
@@ -186,6 +217,10 @@ impl Why<'_> {
     }
 }
 
+const fn were(key: &SlotKey) -> &'static str {
+    if count(key) == 1 { "was" } else { "were" }
+}
+
 const fn count(key: &SlotKey) -> u64 {
     match key {
         SlotKey::Range { from: _, until: _, count } => *count,
@@ -201,21 +236,6 @@ fn missed(why: &str) -> String {
         other => match other.strip_prefix("down: ") {
             Some(more) => format!("owd was down and there were {more}"),
             None => other.into(),
-        },
-    }
-}
-
-fn state(run: &Run) -> String {
-    match &run.state {
-        RunState::Queued { .. } if run.started_at.is_none() => String::new(),
-        RunState::Queued { .. } => "; it is about to go on".into(),
-        RunState::Running => "; it is running".into(),
-        RunState::Parked { .. } => "; it waits for an answer".into(),
-        RunState::Interrupted => "; it was interrupted and goes on at the next start".into(),
-        RunState::Idle => "; it waits for a message".into(),
-        RunState::Ended(ended) => match ended.outcome.word() {
-            "succeeded" => " and succeeded".into(),
-            word => format!(" and ended as {word}"),
         },
     }
 }

@@ -68,6 +68,14 @@ pub(super) async fn why(
         Question::At { .. } | Question::Lately => None,
     };
     let due = due_within(&task, question);
+    let paused_all = api.store.stats().await?.paused_all;
+    let halted = paused_all.is_some();
+    let paused = match (paused_all, &task.state) {
+        (Some(by), _) => Some(format!("everything is paused by {by}; `owctl resume --all` lets work go on")),
+        (None, TaskState::Paused { reason, since: _ }) => Some(pause_words(reason)),
+        (None, TaskState::Active | TaskState::Deleted { .. }) => None,
+    };
+    let behind_pause = paused.as_ref().and_then(|_| behind_pause(&task, now));
     let answer = Why {
         question,
         records: &records,
@@ -76,10 +84,9 @@ pub(super) async fn why(
         now,
         created_at: task.created_at,
         accounted_until: task.accounted_until,
-        paused: match &task.state {
-            TaskState::Paused { reason, since: _ } => Some(pause_words(reason)),
-            TaskState::Active | TaskState::Deleted { .. } => None,
-        },
+        paused,
+        halted,
+        behind_pause,
         next_due: task.next_due,
         zone: &zone,
         zone_name: &task.spec.timezone.0,
@@ -171,4 +178,14 @@ fn due_within(task: &TaskRow, question: Question) -> Option<Timestamp> {
     let schedule = Schedule::compile(&task.spec, task.created_at).ok()?;
     let just_before = from.checked_sub(SignedDuration::from_nanos(1)).ok()?;
     schedule.next_after(just_before).filter(|at| *at <= until)
+}
+
+/// The slots that have come due and have no record yet.
+fn behind_pause(task: &TaskRow, now: Timestamp) -> Option<SlotKey> {
+    let schedule = Schedule::compile(&task.spec, task.created_at).ok()?;
+    let horizon = now.checked_sub(schedule.jitter()).ok()?;
+    let from = schedule.next_after(task.accounted_until).filter(|from| *from <= horizon)?;
+    let count = schedule.count(task.accounted_until, horizon);
+    let until = schedule.newest(task.accounted_until, horizon, 1).pop()?;
+    Some(if count == 1 { SlotKey::Instant(from) } else { SlotKey::Range { from, until, count } })
 }

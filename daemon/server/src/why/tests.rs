@@ -47,6 +47,8 @@ fn answer(question: Question, records: &[Told], before: Option<&Told>, change: i
         created_at: at("2026-03-01T10:00:00Z"),
         accounted_until: at("2026-03-29T10:00:00Z"),
         paused: None,
+        halted: false,
+        behind_pause: None,
         next_due: Some(at("2026-03-30T07:00:00Z")),
         zone: &zone,
         zone_name: "Europe/Paris",
@@ -257,4 +259,47 @@ fn the_outlook_says_what_comes_next_or_why_nothing_does() {
         let said = outlook(change);
         assert!(said.contains(expected), "{said}");
     }
+}
+
+#[test]
+fn what_came_due_behind_a_pause_was_skipped_although_its_record_is_still_to_come() {
+    let asked = Question::At { from: at("2026-03-29T09:00:00Z"), until: at("2026-03-29T09:00:59Z") };
+    let slots = SlotKey::Range { from: at("2026-03-29T08:00:00Z"), until: at("2026-03-29T10:00:00Z"), count: 3 };
+    let why = |question, halted| {
+        answer(question, &[], None, |why| {
+            why.accounted_until = at("2026-03-29T07:30:00Z");
+            why.due = Some(at("2026-03-29T09:00:00Z"));
+            why.behind_pause = Some(slots.clone());
+            why.paused = Some(if halted { "everything is paused by ann" } else { "paused by a person" }.into());
+            why.halted = halted;
+        })
+    };
+    assert_eq!(
+        why(Question::Lately, false),
+        "3 slots from 2026-03-29 10:00 to 2026-03-29 12:00 were skipped. Nothing starts now: paused by a person. Times \
+         are of Europe/Paris."
+    );
+    assert_eq!(
+        why(asked, true),
+        "The slot of 2026-03-29 11:00 was skipped. Nothing starts now: everything is paused by ann. Times are of \
+         Europe/Paris."
+    );
+}
+
+#[test]
+fn a_run_that_the_kill_switch_stopped_goes_on_when_it_opens() {
+    let id = RunId::from_bytes([1; 10]);
+    let run = run(Cause::Schedule, Some(NINE), RunState::Interrupted);
+    let told = told(SlotKey::Instant(at(NINE)), Disposition::Fired { run: id }, Some(run), None);
+    let answer = answer(Question::Lately, &[told], None, |why| why.halted = true);
+    assert!(answer.contains("it was interrupted and goes on once work is resumed"), "{answer}");
+}
+
+#[test]
+fn a_run_in_the_way_that_waits_for_its_turn_was_not_running() {
+    let skipped = Disposition::Skipped { why: "overlap".into() };
+    let waiting = run(Cause::Schedule, Some("2026-03-29T09:00:00Z"), RunState::Running);
+    let told = told(SlotKey::Instant(at("2026-03-29T08:00:00Z")), skipped, None, Some(waiting));
+    let answer = answer(Question::Lately, &[told], None, |_| {});
+    assert!(answer.contains("the run of 2026-03-29 09:00 had not begun yet"), "{answer}");
 }
