@@ -331,7 +331,7 @@ impl ToolChecker for Checker {
     }
 
     fn check(&self, tool: &ToolName, args: &Value) -> Result<(), String> {
-        self.toolbox.tool(tool).map_or(Ok(()), |tool| tool.check(args))
+        self.toolbox.tool(tool).map_or(Ok(()), |tool| tool.check(&ow_tool::as_if_filled(tool.spec(), args)))
     }
 }
 
@@ -395,5 +395,23 @@ fn announce_ready(detached: bool) {
 fn announce(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         error!(%error, "the service manager could not be told");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_owctl_knows_of_tools_is_what_owd_has() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store: Arc<dyn Store> = SqliteStore::open(folder.path()).expect("opens");
+        let mut toolbox = Toolbox::builtin();
+        ow_inbox::register(&mut toolbox, store);
+        let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
+        let known: BTreeSet<String> = ow_config::STEP_TOOLS.iter().map(ToString::to_string).collect();
+        assert_eq!(has, known);
     }
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use ow_config::{Config as Settings, FileFault, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
+use ow_config::{Config as Settings, FileFault, Host, STEP_TOOLS, TaskDefaults, TaskFile, ToolChecker, load_tasks};
 use ow_model::ToolName;
 use serde_json::{Value, json};
 
@@ -123,21 +123,9 @@ pub(crate) fn read_tasks(
 /// Knows the tools by name; their arguments only owd can check.
 struct ToolNames;
 
-const TOOLS: [&str; 9] = [
-    "shell",
-    "read_file",
-    "write_file",
-    "edit_file",
-    "list_dir",
-    "search_files",
-    "move_file",
-    "http_request",
-    "notify",
-];
-
 impl ToolChecker for ToolNames {
     fn known(&self) -> Vec<ToolName> {
-        TOOLS.iter().map(|name| name.parse().expect("a tool's name")).collect()
+        STEP_TOOLS.iter().map(|name| name.parse().expect("a tool's name")).collect()
     }
 
     fn check(&self, _tool: &ToolName, _args: &Value) -> Result<(), String> {

@@ -130,11 +130,13 @@ impl Engine {
         let Some(tool) = self.toolbox.tool(&call.tool) else {
             return planned(PlannedVerdict::Broken { why: format!("there is no tool `{}`", call.tool) });
         };
-        if let Err(why) = tool.check(&call.args) {
+        // What only the run will know is judged as if it fitted.
+        let fitting = Call { args: ow_tool::as_if_filled(tool.spec(), &call.args), ..call.clone() };
+        if let Err(why) = tool.check(&fitting.args) {
             return planned(PlannedVerdict::Broken { why });
         }
         let place = self.place(spec, run_folder.to_owned());
-        let facts = match tool.facts(&call, &place) {
+        let facts = match tool.facts(&fitting, &place) {
             Ok(facts) => facts,
             Err(error) => return planned(PlannedVerdict::Broken { why: error.message }),
         };
@@ -193,7 +195,7 @@ impl Engine {
         }
         // A template's own syntax would be read as the shell's.
         let context = self.imagined_context(TaskId(0), spec, 0, None);
-        let args = template::preview_args(&step.args, &context);
+        let args = ow_tool::as_if_filled(tool.spec(), &template::preview_args(&step.args, &context));
         let call = Call { position: Position(index), tool: step.tool.clone(), args };
         let place = self.place(spec, PathBuf::from("/"));
         let facts = tool.facts(&call, &place).map_err(|error| error.message)?;

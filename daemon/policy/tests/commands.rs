@@ -870,3 +870,24 @@ fn every_program_that_a_text_names_is_found() {
     assert_eq!(argv(&["a", "b"]), [""; 0], "the program itself is looked for by whoever starts it");
     assert_eq!(argv(&["nice", "-n", "5", "a"]), ["a@/w"]);
 }
+
+#[test]
+fn a_deny_reaches_what_env_splits_and_what_a_shell_reads() {
+    let question = question(&["env", "sh", "echo", "git"], &["git push*"]);
+    for line in [
+        "env -S'git push'",
+        "env -S 'git push'",
+        "env -iS 'git push'",
+        "env -vS'git' push",
+        "env --split-string='git push'",
+        "env --split 'git push'",
+        "sh <<< 'git push'",
+        "sh <<EOF\ngit push\nEOF",
+        "echo 'git push' | sh",
+        "printf 'git push' | env bash -s",
+    ] {
+        assert_eq!(explain(line, &question).verdict, "deny", "{line}");
+    }
+    assert_eq!(explain("env -S'rm -rf /'", &question).verdict, "deny");
+    assert_eq!(explain("echo 'git push'", &question).verdict, "allow", "nobody runs it");
+}

@@ -33,6 +33,10 @@ pub(crate) enum Kind {
     Hidden,
     /// Texts or names of secrets, by name.
     HiddenMap,
+    /// An address; its tool says of what kind.
+    Url,
+    /// One of these words, whatever their case.
+    OneOf(&'static [&'static str]),
     /// A span of time: `90s`.
     Time,
     /// A whole number in these bounds.
@@ -101,7 +105,11 @@ impl Kind {
     fn check(self, value: &Value) -> Result<(), String> {
         match self {
             Self::Text => value.as_str().map(drop).ok_or_else(|| format!("a string, found {}", shown(value))),
-            Self::Name => match value.as_str() {
+            Self::OneOf(words) => match value.as_str() {
+                Some(text) if words.contains(&text.to_ascii_uppercase().as_str()) => Ok(()),
+                _ => Err(format!("one of {}, found {}", words.join(", "), shown(value))),
+            },
+            Self::Name | Self::Url => match value.as_str() {
                 Some("") => Err("a string that is not empty".into()),
                 Some(text) => without_zero(text),
                 None => Err(format!("a string, found {}", shown(value))),
@@ -148,7 +156,10 @@ impl Kind {
             },
         ] });
         match self {
-            Self::Text | Self::Time => json!({ "type": "string" }),
+            Self::Text => json!({ "type": "string" }),
+            Self::Time => json!({ "type": "string", "format": "duration" }),
+            Self::Url => json!({ "type": "string", "format": "uri" }),
+            Self::OneOf(words) => json!({ "type": "string", "enum": words }),
             Self::Name => json!({ "type": "string", "minLength": 1 }),
             Self::Argv => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
             Self::Hidden => hidden,

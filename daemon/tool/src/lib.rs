@@ -17,6 +17,7 @@
 
 mod tool;
 mod toolbox;
+mod written;
 
 mod args;
 mod capture;
@@ -36,3 +37,4 @@ pub use http::Net;
 pub use limits::Limits;
 pub use tool::{Place, Tool, ToolSpec};
 pub use toolbox::{CallOf, DaemonTool, Runner, Toolbox};
+pub use written::as_if_filled;

@@ -17,7 +17,8 @@ use crate::place::environment;
   owctl explain path --root ~/reports --op write 2026.md
   owctl explain path --root ~/reports --op read ../other/notes.md
 
-The answer is for the scope alone, as in mode edit. Links are followed as they are now.")]
+The answer is for the scope alone, as in mode edit. Links are followed as they are now. For a search the tree is looked
+through, and the answer is that on the first link in it that the search would leave out.")]
 pub(crate) struct Path {
     /// The folder that the task may work in
     #[arg(long, value_name = "DIR")]
@@ -46,10 +47,47 @@ impl Path {
         };
         let root =
             std::path::absolute(&self.root).map_err(|why| Failure::io("cannot tell the current folder", &why))?;
-        let explained = explain(&root, op, &self.asked, &home(), &own_places(context), &SystemLinks);
+        let judge = |asked: &std::path::Path| explain(&root, op, asked, &home(), &own_places(context), &SystemLinks);
+        let mut explained = judge(&self.asked);
+        if op == PathOp::Search && explained.verdict == "allow" {
+            let start = root.join(&self.asked);
+            if let Some(found) = left_out(&start, &judge) {
+                explained = found;
+            }
+        }
         context.out.give(&explained, |explained| in_words(explained, context.out.paint));
         Ok(())
     }
+}
+
+/// The first thing in a tree that a search leaves out, said as the verdict on it: what a link there leads to.
+fn left_out(start: &std::path::Path, judge: &dyn Fn(&std::path::Path) -> Explained) -> Option<Explained> {
+    /// A tree that is larger is not looked through to its end.
+    const MOST: usize = 20_000;
+    let mut folders = vec![start.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > MOST {
+                return None;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_symlink() {
+                let found = judge(&entry.path());
+                if found.verdict != "allow" {
+                    return Some(Explained {
+                        why: format!("{}; a search leaves that out and looks through the rest", found.why),
+                        ..found
+                    });
+                }
+            }
+        }
+    }
+    None
 }
 
 /// What `~` stands for.

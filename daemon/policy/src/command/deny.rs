@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::script::Script;
-use super::unwrap::{base_name, levels};
+use super::unwrap::{base_name, levels, runs_stdin};
 
 /// The entry that denies the script, with the part that it fits.
 pub(crate) fn denied<'a>(line: &str, script: &Script, entries: &'a [String], home: &Path) -> Option<(&'a str, String)> {
@@ -25,6 +25,11 @@ fn collect(script: &Script, home: &Path, texts: &mut Vec<String>, depth: u32) {
     if depth > 8 {
         return;
     }
+    for text in read_as_code(script, home) {
+        let inner = Script::read(&text, home, None);
+        texts.push(inner.plain());
+        collect(&inner, home, texts, depth + 1);
+    }
     for part in script.parts() {
         let (commands, scripts) = levels(&part.texts(), home, part.cwd.as_deref());
         for command in commands {
@@ -41,6 +46,27 @@ fn collect(script: &Script, home: &Path, texts: &mut Vec<String>, depth: u32) {
             collect(script, home, texts, depth + 1);
         }
     }
+}
+
+/// What a pipeline's `echo`, a here-document or a here-string says to a shell.
+fn read_as_code(script: &Script, home: &Path) -> Vec<String> {
+    let mut found = vec![];
+    for line in &script.lines {
+        let mut said: Vec<String> = vec![];
+        for part in line.stages.iter().flat_map(|stage| &stage.parts) {
+            let (commands, scripts) = levels(&part.texts(), home, part.cwd.as_deref());
+            let nested = scripts.iter().flat_map(Script::parts).map(super::script::Part::texts);
+            if commands.into_iter().chain(nested).any(|command| runs_stdin(&command)) {
+                found.extend(said.iter().chain(&part.fed).cloned());
+            }
+            let texts = part.texts();
+            if texts.first().is_some_and(|program| matches!(base_name(program), "echo" | "printf")) {
+                said.push(texts[1..].join(" "));
+            }
+            said.extend(part.fed.iter().cloned());
+        }
+    }
+    found
 }
 
 fn after_global_options(arguments: &[String]) -> &[String] {

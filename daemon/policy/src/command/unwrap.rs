@@ -175,9 +175,9 @@ pub(crate) fn inner(argv: &[String]) -> Vec<Inner> {
     }
     let Some((_, valued, operands)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) else { return vec![] };
     if name == "env"
-        && let Some((_, text)) = value_of(arguments, "-S").or_else(|| value_of(arguments, "--split-string"))
+        && let Some(text) = split_string(arguments)
     {
-        return vec![Inner::Script(text.clone())];
+        return vec![Inner::Script(text)];
     }
     let rest: Vec<String> = after_options(arguments, valued)
         .iter()
@@ -280,6 +280,27 @@ fn after_options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [String] {
 fn value_of<'a>(arguments: &'a [String], option: &str) -> Option<(usize, &'a String)> {
     let at = arguments.iter().position(|argument| argument == option)?;
     arguments.get(at + 1).map(|value| (at + 1, value))
+}
+
+/// What `env -S` is given, in whichever of its spellings, with all that follows: it becomes further words.
+fn split_string(arguments: &[String]) -> Option<String> {
+    let (at, rest) = arguments.iter().enumerate().find_map(|(at, argument)| {
+        if let Some(long) = argument.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            // Long options may be cut short.
+            return (!name.is_empty() && "split-string".starts_with(name)).then_some((at, value));
+        }
+        let cluster = argument.strip_prefix('-')?;
+        // The options before it in the cluster take no value of their own.
+        let (flags, value) = cluster.split_once('S')?;
+        flags
+            .chars()
+            .all(|flag| matches!(flag, 'i' | '0' | 'v'))
+            .then_some((at, Some(value).filter(|it| !it.is_empty())))
+    })?;
+    let first = rest.map(str::to_owned).or_else(|| arguments.get(at + 1).cloned())?;
+    let further = arguments.iter().skip(if rest.is_some() { at + 1 } else { at + 2 }).cloned();
+    Some(std::iter::once(first).chain(further).collect::<Vec<_>>().join(" "))
 }
 
 fn is_assignment(word: &str) -> bool {

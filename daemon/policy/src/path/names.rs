@@ -90,11 +90,32 @@ const SECRET_ENDINGS: &[&str] = &[
     ".tfstate",
 ];
 
-const SECRET_BEGINNINGS: &[&str] =
-    &[".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss", "secrets.", "secret.", "ssh_host_"];
+const SECRET_BEGINNINGS: &[&str] = &[
+    ".env.",
+    ".env~",
+    ".env-",
+    ".env_",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_xmss",
+    "secrets.",
+    "secret.",
+    "ssh_host_",
+];
 
-const SECRET_PARTS: &[&str] =
-    &["credential", ".keychain", "private_key", "private-key", "privatekey", "api_key", "apikey"];
+const SECRET_PARTS: &[&str] = &[
+    "credential",
+    ".keychain",
+    "private_key",
+    "private-key",
+    "privatekey",
+    "api_key",
+    "apikey",
+    "service-account",
+    "service_account",
+];
 
 /// Templates that are made to be read.
 const TEMPLATES: &[&str] = &[".example", ".sample", ".template", ".dist"];

@@ -28,8 +28,8 @@ pub struct Net {
 }
 
 const ARGS: &[Arg] = &[
-    Arg { name: "method", kind: Kind::Name, need: Need::Optional, about: "GET where it is left out" },
-    Arg { name: "url", kind: Kind::Name, need: Need::Required, about: "an http or https address" },
+    Arg { name: "method", kind: Kind::OneOf(METHODS), need: Need::Optional, about: "GET where it is left out" },
+    Arg { name: "url", kind: Kind::Url, need: Need::Required, about: "an http or https address" },
     Arg {
         name: "headers",
         kind: Kind::HiddenMap,
@@ -103,11 +103,6 @@ impl Tool for HttpRequest {
     fn check(&self, value: &Value) -> Result<(), String> {
         args::check("http_request", ARGS, value)?;
         let wrong = |name: &str, what: String| Err(format!("argument `{name}` of `http_request`: {what}"));
-        if let Some(method) = value.get("method").and_then(Value::as_str)
-            && !METHODS.contains(&method.to_ascii_uppercase().as_str())
-        {
-            return wrong("method", format!("expected one of {}, found {method:?}", METHODS.join(", ")));
-        }
         if let Some(url) = value.get("url").and_then(Value::as_str)
             && let Err(error) = url::Url::parse(url)
         {

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use ow_model::CallErrorKind;
 use ow_policy::{binding_of, check_binding};
 use ow_secret::Secrets;
-use ow_tool::Limits;
+use ow_tool::{Limits, as_if_filled};
 use serde_json::json;
 
 use crate::support::{Bench, call};
@@ -199,5 +199,36 @@ fn an_answer_is_bound_to_every_program_of_a_line() {
         let changed = check_binding(&bound, &now).unwrap_err();
         assert!(changed.contains(name), "{changed}");
         program(name, "#!/bin/sh\n");
+    }
+}
+
+#[test]
+fn a_template_fits_wherever_what_fills_it_may_fit() {
+    let bench = Bench::new();
+    let check = |tool: &str, args: serde_json::Value| {
+        let tool = bench.tool(tool);
+        tool.check(&as_if_filled(tool.spec(), &args))
+    };
+    let whole = "{{ steps.plan.value }}";
+    for (tool, args) in [
+        ("shell", json!({ "argv": ["true"], "timeout": whole })),
+        ("shell", json!({ "argv": ["true"], "timeout": "{{ steps.plan.seconds }}s" })),
+        ("shell", json!({ "argv": whole })),
+        ("shell", json!({ "argv": ["true"], "env": whole })),
+        ("search_files", json!({ "text": "x", "limit": whole })),
+        ("http_request", json!({ "url": whole, "method": whole, "timeout": whole })),
+        ("http_request", json!({ "url": "https://{{ event.host }}/" })),
+    ] {
+        assert_eq!(check(tool, args.clone()), Ok(()), "{args}");
+    }
+    for (tool, args) in [
+        ("shell", json!({ "argv": ["true"], "timeout": "soon" })),
+        ("search_files", json!({ "text": "x", "limit": "{{ slot.date }} and more" })),
+        ("shell", json!({ "argv": ["true"], "tiemout": whole })),
+        ("http_request", json!({ "method": whole })),
+        ("http_request", json!({ "url": "no address" })),
+        ("http_request", json!({ "url": "https://a.example/", "method": "FETCH" })),
+    ] {
+        assert!(check(tool, args.clone()).is_err(), "{args}");
     }
 }
