@@ -17,6 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/secret", &["ow-model"]),
     ("daemon/store", &["ow-model", "ow-schedule"]),
     ("daemon/tool", &["ow-model", "ow-policy", "ow-secret"]),
+    ("daemon/provider", &["ow-clock", "ow-model", "ow-secret"]),
     ("daemon/inbox", &["ow-model", "ow-policy", "ow-store", "ow-tool"]),
     (
         "daemon/engine",
