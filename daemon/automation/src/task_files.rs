@@ -194,7 +194,7 @@ impl TaskFiles {
 
     fn refuse(&mut self, path: PathBuf, stamp: Stamp, error: &TaskError) {
         let remedy = match error {
-            TaskError::Store(_) => "see `owctl doctor`, then `owctl config reload`",
+            TaskError::Store(_) => "see `owctl doctor`, then `owctl reload`",
             TaskError::Circle { .. } => "take one of these `after` triggers out",
             _ => "correct the file; what was loaded from it before goes on",
         };

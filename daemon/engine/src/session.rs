@@ -459,7 +459,9 @@ where
     let mut wait = FIRST_WAIT;
     loop {
         match write().await {
-            Err(error @ (StoreError::Full { .. } | StoreError::Failed { .. })) if stop.reason().is_none() => {
+            Err(error @ (StoreError::Full { .. } | StoreError::Disk { .. } | StoreError::Failed { .. }))
+                if stop.reason().is_none() =>
+            {
                 warn!(error = &error as &dyn std::error::Error, "the store cannot write; trying again");
                 tokio::select! {
                     () = stop.token().cancelled() => {}

@@ -120,6 +120,11 @@ impl From<StoreError> for Problem {
             StoreError::Full { .. } => Self::new(ErrorCode::Unavailable, "the disk is full; nothing was changed")
                 .with_hint("make room on the disk that holds owd's data, then try again")
                 .with_cause(&error),
+            StoreError::Disk { .. } => {
+                Self::new(ErrorCode::Unavailable, "the disk is failing or full (I/O error); nothing was changed")
+                    .with_hint("make room on the disk that holds owd's data, or see what is wrong with it (`owctl doctor`), then try again")
+                    .with_cause(&error)
+            }
             StoreError::Write { .. } => {
                 Self::new(ErrorCode::Unavailable, "owd cannot write its data; nothing was changed")
                     .with_hint("`owctl doctor` checks the data directory")

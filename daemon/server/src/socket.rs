@@ -109,9 +109,26 @@ fn check_place(path: &Path) -> Result<(), BindError> {
         Ok(_) => match UnixStream::connect(path) {
             // Only a refusal says that nobody listens; a full queue or a lack of rights says the opposite.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
+            Ok(connected) if is_orphaned(&connected) => Ok(()),
             Ok(_) | Err(_) => Err(BindError::Live { path: path.into() }),
         },
     }
+}
+
+/// Whether the process that began to listen has ended. Right after it was killed, a child of it that had not come
+/// to its exec yet still holds the listening socket.
+#[cfg(target_os = "linux")]
+fn is_orphaned(connected: &UnixStream) -> bool {
+    use rustix::io::Errno;
+    use rustix::net::sockopt::socket_peercred;
+    use rustix::process::test_kill_process;
+
+    socket_peercred(connected).is_ok_and(|owner| test_kill_process(owner.pid) == Err(Errno::SRCH))
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_orphaned(_: &UnixStream) -> bool {
+    false
 }
 
 /// Removes what an owd with our pid may have left when it was killed at the wrong instant.
@@ -155,6 +172,39 @@ mod tests {
         assert!(matches!(bind(&path, SocketAccess::Owner), Err(BindError::Live { .. })));
         UnixStream::connect(&path).expect("the first listener is still there");
         drop(live);
+    }
+
+    /// The path at which a process of this test is to listen.
+    #[cfg(target_os = "linux")]
+    const LISTEN_ON: &str = "OW_TEST_LISTEN_ON";
+
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::zombie_processes, reason = "the owner ends before its child: that is the case")]
+    #[test]
+    fn a_socket_that_only_a_child_of_its_killed_owner_still_holds_is_replaced() {
+        use std::os::fd::OwnedFd;
+        use std::process::{Command, Stdio};
+
+        if let Some(path) = std::env::var_os(LISTEN_ON) {
+            // This is the owner: it leaves its socket to a child that lives as long as the pipe, and ends.
+            let listener = UnixListener::bind(path).expect("binds");
+            Command::new("cat").stdout(OwnedFd::from(listener)).spawn().expect("a child");
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("owd.sock");
+        let mut owner = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "socket::tests::a_socket_that_only_a_child_of_its_killed_owner_still_holds_is_replaced"])
+            .env(LISTEN_ON, &path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("this test, again");
+        let child_lives_until_dropped = owner.stdin.take();
+        assert!(owner.wait().expect("it ends").success());
+        UnixStream::connect(&path).expect("the child still holds it");
+        bind(&path, SocketAccess::Owner).expect("its owner is gone");
+        drop(child_lives_until_dropped);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum StoreError {
     Damaged { file: PathBuf, why: String },
     #[error("the disk that holds {} is full", file.display())]
     Full { file: PathBuf },
+    #[error("the disk that holds {} is failing or full: {what}", file.display())]
+    Disk { file: PathBuf, what: String },
     #[error("the store failed: {what}")]
     Failed { what: String },
     #[error("session {session} is at {found}, not at {expected}: another worker has it")]

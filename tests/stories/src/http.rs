@@ -53,6 +53,12 @@ impl Door {
     /// When owd does not answer.
     #[must_use]
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        self.try_send(method, path, headers, body).expect("owd answers")
+    }
+
+    /// The same; none when owd is gone, or goes before it has answered.
+    #[must_use]
+    pub fn try_send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<Reply> {
         let mut own = vec![("Connection", "close".to_owned()), ("Content-Length", body.len().to_string())];
         own.push(("Content-Type", "application/json".to_owned()));
         match self {
@@ -70,25 +76,25 @@ impl Door {
         }
         request.push_str("\r\n");
         request.push_str(body);
-        let answer = self.exchange(request.as_bytes());
+        let answer = self.exchange(request.as_bytes()).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Reply { status: status.unwrap_or_else(|| panic!("no answer: {answer:?}")), body: body.to_owned() }
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Reply { status, body: body.to_owned() })
     }
 
-    fn exchange(&self, request: &[u8]) -> String {
-        match self {
+    fn exchange(&self, request: &[u8]) -> std::io::Result<String> {
+        Ok(match self {
             Self::Unix(path) => {
-                let stream = UnixStream::connect(path).expect("owd listens");
+                let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(LIMIT)).expect("a limit");
                 talk(stream, request)
             }
             Self::Tcp { address, .. } => {
-                let stream = TcpStream::connect(address).expect("owd listens");
+                let stream = TcpStream::connect(address)?;
                 stream.set_read_timeout(Some(LIMIT)).expect("a limit");
                 talk(stream, request)
             }
-        }
+        })
     }
 }
 

@@ -16,9 +16,15 @@ pub enum FaultAction {
     KillBefore,
     /// The process is killed right after the call.
     KillAfter,
-    /// This call and all later ones fail with EIO.
+    /// The process is killed when half of the write is done.
+    Tear,
+    /// What no sync has made durable is undone, and the process killed before the call.
+    LosePower,
+    /// The same, when no sync has made anything durable: what a disk that lies does.
+    Lie,
+    /// This call and all later ones fail with EIO; a failed sync loses what it should have made durable.
     InputOutput,
-    /// This call and all later ones fail with ENOSPC.
+    /// The same with ENOSPC.
     NoSpace,
 }
 
@@ -45,6 +51,9 @@ impl Fault {
         let action = match self.action {
             FaultAction::KillBefore => "kill-before",
             FaultAction::KillAfter => "kill-after",
+            FaultAction::Tear => "tear",
+            FaultAction::LosePower => "lose-power",
+            FaultAction::Lie => "lie",
             FaultAction::InputOutput => "eio",
             FaultAction::NoSpace => "enospc",
         };

@@ -106,7 +106,9 @@ impl Scratch {
     /// When it does not become ready.
     #[must_use]
     pub fn start_with(&self, prepare: impl FnOnce(&mut Command)) -> Owd {
-        self.try_start_with(prepare).unwrap_or_else(|| panic!("owd ended before it was ready:\n{}", self.stderr()))
+        self.started(prepare).unwrap_or_else(|status| {
+            panic!("owd ended before it was ready ({status}); standard error of all its lives:\n{}", self.stderr())
+        })
     }
 
     /// The same; none if owd has ended before it was ready, as it does when a fault strikes at once.
@@ -116,6 +118,10 @@ impl Scratch {
     /// When it neither becomes ready nor ends.
     #[must_use]
     pub fn try_start_with(&self, prepare: impl FnOnce(&mut Command)) -> Option<Owd> {
+        self.started(prepare).ok()
+    }
+
+    fn started(&self, prepare: impl FnOnce(&mut Command)) -> Result<Owd, ExitStatus> {
         let notify = self.path().join("notify");
         drop(fs::remove_file(&notify));
         let socket = UnixDatagram::bind(&notify).expect("a notify socket");
@@ -134,8 +140,8 @@ impl Scratch {
             }
             child.try_wait().expect("owd can be waited for").map(Err)
         });
-        ready.ok()?;
-        Some(Owd { child: Some(child), owctl: self.owctl() })
+        ready?;
+        Ok(Owd { child: Some(child), owctl: self.owctl() })
     }
 
     /// What owd has written to standard error in this home so far.

@@ -15,9 +15,12 @@ const NEW_FILE: &str = "owd.db.new";
 /// A restored store that is about to take its place.
 const RESTORED_FILE: &str = "owd.db.restored";
 
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Who only asks for the [`holder`] has the lock for a moment; it is waited out.
 const LOCK_TRIES: u32 = 5;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// Right after a kill, a child that has not come to its exec yet may still have its dead parent's lock. On a busy
+/// machine that takes longer, and nobody else can be meant.
+const LOCK_TRIES_AFTER_DEATH: u32 = 500;
 
 /// A data directory that this process alone uses, for as long as this value lives.
 #[derive(Debug)]
@@ -47,13 +50,15 @@ impl DataDirectory {
         while let Err(error) = lock.try_lock() {
             match error {
                 TryLockError::Error(source) => return Err(failed(source)),
-                TryLockError::WouldBlock if tries < LOCK_TRIES => tries += 1,
+                TryLockError::WouldBlock if tries < LOCK_TRIES => {}
                 TryLockError::WouldBlock => {
-                    let mut holder = String::new();
-                    lock.read_to_string(&mut holder).map_err(failed)?;
-                    return Err(StoreError::InUse { dir: path.into(), pid: holder.trim().parse().unwrap_or(0) });
+                    let holder = written_pid(&mut lock).map_err(failed)?;
+                    if tries >= LOCK_TRIES_AFTER_DEATH || !holder.is_some_and(is_dead) {
+                        return Err(StoreError::InUse { dir: path.into(), pid: holder.unwrap_or(0) });
+                    }
                 }
             }
+            tries += 1;
             thread::sleep(LOCK_PAUSE);
         }
         lock.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
@@ -98,13 +103,27 @@ pub fn holder(dir: &Path) -> io::Result<Option<u32>> {
     };
     match lock.try_lock_shared() {
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            lock.read_to_string(&mut holder)?;
-            Ok(holder.trim().parse().ok())
-        }
+        Err(TryLockError::WouldBlock) => written_pid(&mut lock),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+fn written_pid(lock: &mut File) -> io::Result<Option<u32>> {
+    let mut holder = String::new();
+    lock.rewind()?;
+    lock.read_to_string(&mut holder)?;
+    Ok(holder.trim().parse().ok())
+}
+
+/// Whether a process has ended; no where the system does not tell.
+fn is_dead(pid: u32) -> bool {
+    let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else {
+        return Path::new("/proc/self/stat").exists();
+    };
+    let stat = String::from_utf8_lossy(&stat);
+    // It ends while its parent has not taken note, and while its last threads are on their way out.
+    let state = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next());
+    matches!(state, Some('Z' | 'X'))
 }
 
 /// Makes a folder, and its missing parents, that only its owner may enter.

@@ -24,8 +24,16 @@ impl From<rusqlite::Error> for ResolveError {
 }
 
 pub(crate) fn located(error: &rusqlite::Error, file: &Path) -> StoreError {
+    // Statements are fixed: one that does not fit, or that cannot be planned, means that the schema is not what was made.
+    let misfits = matches!(error, rusqlite::Error::SqlInputError { .. })
+        || error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_ERROR);
+    if misfits {
+        return StoreError::Damaged { file: file.into(), why: error.to_string() };
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { file: file.into() },
+        // SQLite says so too where a sync, or the index beside the log, finds no room.
+        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { file: file.into(), what: error.to_string() },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged { file: file.into(), why: error.to_string() }
         }
@@ -37,6 +45,7 @@ pub(crate) fn located(error: &rusqlite::Error, file: &Path) -> StoreError {
 #[derive(Clone, Debug)]
 pub(crate) enum Lost {
     Full,
+    Disk(String),
     Damaged(String),
     Failed(String),
 }
@@ -45,6 +54,7 @@ impl Lost {
     pub(crate) fn of(error: &StoreError) -> Option<Self> {
         match error {
             StoreError::Full { .. } => Some(Self::Full),
+            StoreError::Disk { what, .. } => Some(Self::Disk(what.clone())),
             StoreError::Damaged { why, .. } => Some(Self::Damaged(why.clone())),
             StoreError::Failed { what } => Some(Self::Failed(what.clone())),
             _ => None,
@@ -54,6 +64,7 @@ impl Lost {
     pub(crate) fn error(&self, file: &Path) -> StoreError {
         match self {
             Self::Full => StoreError::Full { file: file.into() },
+            Self::Disk(what) => StoreError::Disk { file: file.into(), what: what.clone() },
             Self::Damaged(why) => StoreError::Damaged { file: file.into(), why: why.clone() },
             Self::Failed(what) => StoreError::Failed { what: what.clone() },
         }
@@ -75,6 +86,7 @@ impl Located for StoreError {
         let fill = |file: PathBuf| if file.as_os_str().is_empty() { place.into() } else { file };
         match self {
             Self::Full { file } => Self::Full { file: fill(file) },
+            Self::Disk { file, what } => Self::Disk { file: fill(file), what },
             Self::Damaged { file, why } => Self::Damaged { file: fill(file), why },
             other => other,
         }

@@ -1,5 +1,7 @@
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::sync::Arc;
 
 use super::support::{Directory, contents};
@@ -18,6 +20,36 @@ fn a_second_owd_is_told_who_holds_the_directory() {
     // What the dead holder left in the file is no lock.
     fs::write(place.data().join("owd.lock"), "1\n").expect("written");
     place.store();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_lock_that_a_child_of_its_dead_holder_has_for_a_moment_longer_is_waited_for() {
+    let place = Directory::new();
+    fs::create_dir_all(place.data()).expect("made");
+    let lock = fs::File::create(place.data().join("owd.lock")).expect("made");
+    lock.lock().expect("free");
+    let mut dead = Command::new("true").spawn().expect("a process");
+    dead.wait().expect("it ends");
+    writeln!(&lock, "{}", dead.id()).expect("written");
+    // Longer than a living holder is waited for.
+    let mut child = Command::new("sleep").arg("0.3").stdin(lock).spawn().expect("a child that keeps the lock");
+    place.store();
+    child.wait().expect("it ends");
+}
+
+#[tokio::test]
+async fn a_schema_that_lacks_a_table_or_a_column_is_named_as_damage() {
+    for harm in ["DROP TABLE rules", "ALTER TABLE rules RENAME COLUMN rule TO rules"] {
+        let place = Directory::new();
+        drop(place.store());
+        place.raw().execute_batch(harm).expect("harmed");
+        let found = match SqliteStore::open(&place.data()) {
+            Err(found) => found,
+            Ok(store) => store.rules(None, noon()).await.expect_err(harm),
+        };
+        assert!(matches!(&found, StoreError::Damaged { file, .. } if *file == place.file()), "{harm}: {found:?}");
+    }
 }
 
 #[tokio::test]
