@@ -152,8 +152,14 @@ impl HttpProvider {
         if !response.status().is_success() {
             return self.refused(response, key.as_deref(), cancel).await;
         }
-        if is_json(response.headers()) {
-            return self.whole(model, response, deltas, cancel).await;
+        match kind(response.headers()).as_str() {
+            "application/json" => return self.whole(model, response, deltas, cancel).await,
+            "text/html" => {
+                let message = "a web page instead of an answer".into();
+                return End::Failed(self.fault(StreamFault { kind: ModelFailure::Garbage, message }, ""));
+            }
+            // Some servers name no kind, or a wrong one.
+            _ => {}
         }
         self.stream(model, response, ends, deltas, cancel).await
     }
@@ -394,9 +400,10 @@ fn client(settings: &ProviderSettings) -> reqwest::Result<Client> {
     builder.build()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    kind.trim_start().to_ascii_lowercase().starts_with("application/json")
+/// The media type of an answer, without its parameters.
+fn kind(headers: &HeaderMap) -> String {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// A body as far as it comes, up to `most` bytes.

@@ -15,6 +15,8 @@ pub struct Request {
     pub history: View,
     /// Stands after the last thing that was said to the model, in this request alone: the clock, the mode.
     pub tail: Option<Arc<str>>,
+    /// Not sent to a model that cannot call. A history with calls wants their declarations too, also where the model must
+    /// not call any more: see [`ToolChoice::None`].
     pub tools: Tools,
     pub tool_choice: ToolChoice,
     /// None: what the model table says, at most 32 000.

@@ -376,11 +376,12 @@ async fn garbage_is_told_as_such() {
     let page = ModelResponse::whole(200, "<html>hello</html>").header("content-type", "text/html");
     world.server.answer(move |_| page.clone());
     let (error, told) = world.fails(&["here:m"]).await;
-    assert_eq!((error.kind, told.len()), (ModelFailure::Unavailable, 3), "{}", error.message);
+    let url = world.server.url();
+    assert_eq!((error.kind, told.len()), (ModelFailure::Garbage, 1));
+    assert_eq!(error.message, format!("`here`: a web page instead of an answer; is `{url}` the right base-url?"));
     world.server.answer(|_| ModelResponse::stream("data: lorem ipsum\n\n"));
     let (error, told) = world.fails(&["here:m"]).await;
     assert_eq!((error.kind, told.len()), (ModelFailure::Garbage, 1));
-    let url = world.server.url();
     assert_eq!(
         error.message,
         format!("`here`: an event that is not JSON: `lorem ipsum`; is `{url}` the right base-url?")

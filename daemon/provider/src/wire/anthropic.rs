@@ -37,7 +37,7 @@ pub(super) fn body(
             Thinking::Budget | Thinking::None => {}
         }
     }
-    if !request.tools.is_empty() {
+    if capabilities.tools && !request.tools.is_empty() {
         out.push_str(r#","tools":"#);
         out.push_str(request.tools.encoded(Wire::Anthropic));
         if request.tool_choice == ToolChoice::None && parameters.tool_choice {

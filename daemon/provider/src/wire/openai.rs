@@ -34,7 +34,7 @@ pub(super) fn body(
     if let Some(effort) = request.effort.filter(|_| parameters.effort) {
         push(&mut out, format_args!(r#","reasoning_effort":"{}""#, effort.word()));
     }
-    if !request.tools.is_empty() {
+    if capabilities.tools && !request.tools.is_empty() {
         out.push_str(r#","tools":"#);
         out.push_str(request.tools.encoded(Wire::OpenAi));
         if request.tool_choice == ToolChoice::None && parameters.tool_choice {

@@ -350,6 +350,27 @@ fn an_attachment_is_shown_as_the_model_can_take_it() {
 }
 
 #[test]
+fn a_model_that_cannot_call_is_given_no_tools() {
+    let mut request = request("gpt-5", vec![said("u")]);
+    let parameters = serde_json::json!({ "type": "object" });
+    request.tools = Tools::new(vec![ToolDeclaration { name: "a".into(), description: String::new(), parameters }]);
+    for provider in ["openai", "anthropic"] {
+        assert!(sent(&request, provider)["tools"].is_array());
+        let settings = Preset::named(provider).expect("a preset").settings();
+        let capabilities = Capabilities { tools: false, ..ModelTable::shipped().capabilities(provider, "m") };
+        let parameters = Parameters {
+            limit: LimitField::None,
+            stream_options: false,
+            effort: false,
+            tool_choice: true,
+            cache: false,
+        };
+        let bytes = body(&request, &Profile::new(&settings, &capabilities), &capabilities, parameters);
+        assert!(!String::from_utf8_lossy(&bytes).contains("tool"), "{provider}");
+    }
+}
+
+#[test]
 fn mistrals_ids_have_nine_digits() {
     let body =
         sent(&request("mistral-large-latest", vec![said("u"), answered("", &[(7, "a")]), result(7, "r")]), "mistral");
