@@ -11,10 +11,12 @@
 //! # }
 //! ```
 
+mod agent;
 mod context;
 mod effect;
 mod steps;
 
+pub use agent::{AgentEffect, AgentSetup, Prices, Progress, ToolDecl, ToolKind};
 pub use context::{RunContext, RunFolder, context};
 pub use effect::{Doubt, Effect, Permission};
 pub use steps::StepsTurn;

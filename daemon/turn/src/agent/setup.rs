@@ -1,0 +1,64 @@
+use std::sync::Arc;
+
+use ow_model::{Risk, Span, TaskSpec, ToolName};
+use serde_json::Value;
+
+/// What an agent is, apart from what happens to it.
+#[derive(Clone, Debug)]
+pub struct AgentSetup {
+    pub spec: Arc<TaskSpec>,
+    pub tools: Vec<ToolDecl>,
+    /// Model calls of one turn.
+    pub max_iterations: u32,
+    pub prices: Option<Prices>,
+}
+
+/// A tool as the turn must know it.
+#[derive(Clone, Debug)]
+pub struct ToolDecl {
+    pub name: ToolName,
+    /// JSON Schema of the arguments.
+    pub schema: Value,
+    pub risk: Risk,
+    /// A repeat may be answered from the earlier result, until something was written.
+    pub reuse: bool,
+    /// It drives a screen: such work takes more steps.
+    pub gui: bool,
+    pub kind: ToolKind,
+}
+
+/// Who performs a tool: a helper, or the turn itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ToolKind {
+    Plain,
+    AskUser,
+    ProposePlan,
+    RequestDirectory,
+    Todo,
+    SleepUntil,
+    WakeOn,
+    SubAgent,
+}
+
+/// What a million tokens cost, in millionths of the price table's currency.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Prices {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+/// What the turn must know of the present.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Running time so far.
+    pub ran_for: Span,
+    /// Tokens that fit into the model's window.
+    pub window: u64,
+    /// Tokens at which the history is shortened even where the window is larger.
+    pub cap: u64,
+    /// A person is there.
+    pub attended: bool,
+    /// The person wants the history shortened now.
+    pub compact: bool,
+}
