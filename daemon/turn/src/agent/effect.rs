@@ -5,6 +5,7 @@ use crate::{Doubt, Permission};
 
 /// The one thing that must be done next in an agent's session.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, and it is moved once")]
 pub enum AgentEffect {
     /// Write the first fact, [`Fact::Started`], and the goal as the first inputs.
     Start,
