@@ -136,6 +136,7 @@ impl Life {
             settings: ow_automation::Settings {
                 workers: self.config.scheduler.workers as usize,
                 answered_workers: ANSWERED_WORKERS,
+                chat_workers: self.config.scheduler.chat_workers as usize,
                 grace: self.config.scheduler.grace,
                 tasks_dir: self.paths.tasks_dir.clone(),
                 retention: retention(&self.config),

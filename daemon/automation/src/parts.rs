@@ -25,6 +25,8 @@ pub struct Settings {
     pub workers: usize,
     /// Beside these, runs that go on after an answer; at least 1.
     pub answered_workers: usize,
+    /// Chats at the same time, on places of their own; at least 1.
+    pub chat_workers: usize,
     /// How long runs may go on when owd drains.
     pub grace: Span,
     /// The folder of task files; it need not exist.

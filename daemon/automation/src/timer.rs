@@ -174,15 +174,26 @@ impl Timer {
                 Some(times) => times,
                 None => store.wake_times().await?,
             };
-            let ready = times.ready || is_due(times.runs);
-            if !(is_due(times.tasks) || is_due(times.items) || (ready && self.workers.free().any_at_all())) {
+            let free = self.workers.free();
+            let ready = (times.ready || is_due(times.runs)) && free.any_at_all();
+            let chats = (times.ready_chats || is_due(times.runs)) && free.chats > 0;
+            if !(is_due(times.tasks) || is_due(times.items) || ready || chats) {
                 return Ok(self.rest(times, now, Network::NotNeeded));
             }
             if is_due(times.items) {
                 let tended = store.tend_items(now).await?;
                 debug!(reminded = tended.reminded.len(), expired = tended.expired.len(), "items were tended");
             }
-            let network = if is_due(times.tasks) { self.claim(now).await? } else { self.hand_out(now).await? };
+            if chats || is_due(times.items) {
+                self.hand_out_chats(now).await?;
+            }
+            let network = if is_due(times.tasks) {
+                self.claim(now).await?
+            } else if ready || is_due(times.items) {
+                self.hand_out(now).await?
+            } else {
+                Network::NotNeeded
+            };
             let left = store.wake_times().await?;
             let stands = |before: Option<Timestamp>, after: Option<Timestamp>| is_due(after) && before == after;
             rounds = if stands(times.tasks, left.tasks) || stands(times.items, left.items) { rounds + 1 } else { 0 };
@@ -234,6 +245,17 @@ impl Timer {
         // Takes nothing: from here on the store calls those ready that wait for the network alone.
         drop(store.take_runs(0, 0, true, now).await?);
         Ok(Network::Missing)
+    }
+
+    /// Gives chats that have something to do to the workers that are theirs alone.
+    async fn hand_out_chats(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let free = self.workers.free().chats;
+        if free > 0 {
+            for taken in self.shared.store.take_chats(free, now).await? {
+                self.workers.start_chat(taken);
+            }
+        }
+        Ok(())
     }
 
     /// A network that was there a moment ago is taken to be there: looking costs as much as handing out.

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ow_engine::Stop;
-use ow_model::{Failure, Outcome, RunId, RunState};
-use ow_store::{EndRequest, StoreError, TakenRun};
+use ow_model::{Fact, Failure, Outcome, RunId, RunState, TurnOutcome};
+use ow_store::{EndRequest, RestRequest, StoreError, TakenRun};
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::error;
 
@@ -25,12 +25,14 @@ enum Seat {
     Any,
     /// Only for runs that go on after an answer.
     Kept,
+    Chat,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     any: usize,
     kept: usize,
+    chats: usize,
 }
 
 /// How many runs can be taken.
@@ -40,12 +42,15 @@ pub(crate) struct Free {
     pub(crate) any: usize,
     /// Beside those, answered ones.
     pub(crate) kept: usize,
+    /// Chats.
+    pub(crate) chats: usize,
 }
 
 /// A job that has returned: its run, or that it panicked.
 pub(crate) struct Returned(Result<(Id, RunId), JoinError>);
 
 impl Free {
+    /// Whether a task's run can be taken.
     pub(crate) const fn any_at_all(self) -> bool {
         self.any + self.kept > 0
     }
@@ -61,6 +66,7 @@ impl Workers {
         Free {
             any: settings.workers.max(1).saturating_sub(self.busy.any),
             kept: settings.answered_workers.max(1).saturating_sub(self.busy.kept),
+            chats: settings.chat_workers.max(1).saturating_sub(self.busy.chats),
         }
     }
 
@@ -78,6 +84,10 @@ impl Workers {
         self.start(taken, Seat::Any);
     }
 
+    pub(crate) fn start_chat(&mut self, taken: TakenRun) {
+        self.start(taken, Seat::Chat);
+    }
+
     fn start(&mut self, taken: TakenRun, seat: Seat) {
         let run = taken.run.id;
         let stop: Stop = self.shared.running.enter(run);
@@ -89,6 +99,7 @@ impl Workers {
         match seat {
             Seat::Any => self.busy.any += 1,
             Seat::Kept => self.busy.kept += 1,
+            Seat::Chat => self.busy.chats += 1,
         }
         self.seats.insert(job.id(), (run, seat));
     }
@@ -105,8 +116,8 @@ impl Workers {
         }
     }
 
-    /// Frees the place of a job that returned. One that panicked has left its run running in the store; it ends
-    /// as failed.
+    /// Frees the place of a job that returned. One that panicked has left its run running in the store: that ends
+    /// as failed, and of a chat the turn does.
     pub(crate) async fn settle(&mut self, returned: Returned) -> Result<(), StoreError> {
         let id = match &returned.0 {
             Ok((id, _)) => *id,
@@ -116,25 +127,35 @@ impl Workers {
         match seat {
             Seat::Any => self.busy.any -= 1,
             Seat::Kept => self.busy.kept -= 1,
+            Seat::Chat => self.busy.chats -= 1,
         }
         self.shared.running.leave(run);
         if let Err(panic) = returned.0 {
             error!(%run, %panic, "a run's worker panicked; the run ends as failed");
-            self.fail(run).await?;
+            self.fail(run, seat).await?;
         }
         Ok(())
     }
 
-    async fn fail(&self, run: RunId) -> Result<(), StoreError> {
+    async fn fail(&self, run: RunId, seat: Seat) -> Result<(), StoreError> {
         let store = &self.shared.store;
         if !store.run(run).await?.is_some_and(|run| matches!(run.state, RunState::Running)) {
             return Ok(());
         }
         let next = u32::try_from(store.journal(run).await?.len()).unwrap_or(u32::MAX);
-        let message = "a fault in owd stopped this run; its log says where".into();
+        let message = String::from("a fault in owd stopped this run; its log says where");
+        let now = self.shared.clock.now();
+        if seat == Seat::Chat {
+            // What was said enters the history here: left waiting, it would bring the same fault again at once.
+            let said = store.inputs(run).await?.into_iter();
+            let said = said.map(|(number, input)| Fact::Input { number: Some(number), input });
+            let outcome = TurnOutcome::Failed { failure: Failure::Internal, message };
+            let facts = said.chain([Fact::TurnEnded { outcome }]).collect();
+            return store.idle_run(&RestRequest { session: run, next, facts, ran_for_ms: 0 }, now).await;
+        }
         let outcome = Outcome::Failed { failure: Failure::Internal, message };
         let request = EndRequest { run, next, facts: vec![], outcome, ran_for_ms: 0, retry_at: None };
-        store.end_run(&request, self.shared.clock.now()).await
+        store.end_run(&request, now).await
     }
 
     /// The runs that are still worked on, for the log.

@@ -33,6 +33,8 @@ pub struct Config {
 pub struct SchedulerConfig {
     /// How many runs work at the same time.
     pub workers: u32,
+    /// How many chats work at the same time, beside these.
+    pub chat_workers: u32,
     /// For tasks that set no `call-timeout`.
     pub call_timeout: Span,
     /// For tasks that set no `timeout`.
@@ -236,6 +238,7 @@ impl Config {
             timezone: host.timezone.clone(),
             scheduler: SchedulerConfig {
                 workers: 8,
+                chat_workers: 8,
                 call_timeout: Span::from_secs(600),
                 run_timeout: Span::from_secs(3600),
                 grace: Span::from_secs(5),

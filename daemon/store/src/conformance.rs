@@ -11,6 +11,7 @@ mod race;
 mod retention;
 mod runs;
 mod scenarios;
+mod sessions;
 mod slots;
 pub(crate) mod support;
 mod tasks;
@@ -26,6 +27,7 @@ pub use race::*;
 pub use retention::*;
 pub use runs::*;
 pub use scenarios::*;
+pub use sessions::*;
 pub use slots::*;
 pub use tasks::*;
 
@@ -81,6 +83,23 @@ macro_rules! store_conformance {
             a_run_by_hand_respects_overlap
             a_run_that_must_stop_is_told_once
             a_cancelled_run_withdraws_its_questions
+            // Sessions
+            a_message_wakes_a_chat_and_enters_its_history_once
+            a_message_during_a_turn_waits_for_its_end
+            a_message_with_a_known_key_is_one_message
+            a_message_waits_behind_an_open_question
+            chats_and_tasks_have_workers_of_their_own
+            chats_are_hidden_from_what_is_done_to_tasks
+            sessions_are_listed_by_their_last_activity
+            a_session_sleeps_until_its_time_or_a_message
+            a_sleeping_run_is_under_way
+            only_an_open_agent_is_spoken_to
+            a_removed_session_is_over
+            a_chat_goes_on_in_the_next_life
+            the_kill_switch_holds_chats_too
+            a_failed_turn_pauses_no_chat
+            watchers_of_a_session_are_told_to_look
+            attachments_are_kept_with_their_session
             // Inbox
             a_parked_run_goes_on_when_all_is_answered
             an_equal_question_of_a_run_is_the_same_item

@@ -66,6 +66,21 @@ pub enum TaskError {
     Store(#[from] StoreError),
 }
 
+/// Why a session could not be told something.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    #[error("there is no session `{id}`")]
+    Unknown { id: SessionId },
+    #[error("session {id} has ended as {state}")]
+    Ended { id: SessionId, state: String },
+    #[error("run {id} is made of steps; only an agent can be talked to")]
+    NoAgent { id: SessionId },
+    #[error("session {id} is a task's run, no chat")]
+    NoChat { id: SessionId },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Why an answer did not count.
 #[derive(Debug, Error)]
 pub enum ResolveError {

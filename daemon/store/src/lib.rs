@@ -30,16 +30,16 @@ mod sqlite;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run, RunId,
-    SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run,
+    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
-pub use error::{ResolveError, StoreError, TaskError};
+pub use error::{ResolveError, SessionError, StoreError, TaskError};
 pub use rows::{
-    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, Page, PageRequest, ParkRequest,
-    Resolved, RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Start, StoreStats, StreamEvent,
-    TakenRun, TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
+    ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Sent,
+    SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenRun, TaskFilter, TaskRow, Tended, WakeTimes,
 };
 pub use sqlite::{SqliteStore, holder, restore};
 
@@ -140,6 +140,10 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<Vec<TakenRun>, StoreError>;
 
+    /// Hands out chats that have something to do and marks them running, at most `limit`: who has waited longest goes
+    /// first. They never take the places of tasks' runs, nor these theirs. As durable as `take_runs`.
+    async fn take_chats(&self, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError>;
+
     /// Appends facts to a session's journal. `next` is the sequence number that the first must get; a
     /// different one is refused as [`StoreError::Fenced`] and nothing is written. `used`: a rule to count as used.
     async fn append(
@@ -179,6 +183,8 @@ pub trait Store: Send + Sync + 'static {
     /// The ids of all runs that begin with this text, at most `limit`.
     async fn runs_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError>;
     async fn journal(&self, session: SessionId) -> Result<Vec<RecordedFact>, StoreError>;
+    /// The facts from the one with this sequence number on.
+    async fn journal_from(&self, session: SessionId, from: u32) -> Result<Vec<RecordedFact>, StoreError>;
     /// The payloads of a run's events, oldest first.
     async fn run_events(&self, run: RunId) -> Result<Vec<NewEvent>, StoreError>;
 
@@ -190,6 +196,52 @@ pub trait Store: Send + Sync + 'static {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<SlotRecord>, StoreError>;
+
+    // --- sessions ---
+
+    /// Opens a chat: one idle run of a hidden task of its own, which no list shows unless asked.
+    async fn create_session(&self, new: &NewSession, now: Timestamp) -> Result<SessionId, StoreError>;
+
+    /// Queues an input for the session of an agent. One that stands still or sleeps goes on; else it waits until the worker
+    /// looks, or behind an open question. The same `key` twice is one input.
+    async fn say(
+        &self,
+        session: SessionId,
+        input: &Input,
+        key: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Sent, SessionError>;
+
+    /// What was said and is not in the history yet, in the order of its numbers. An input leaves this list in the
+    /// transaction that writes its [`Fact::Input`] with this number, by whichever method: each enters once.
+    async fn inputs(&self, session: SessionId) -> Result<Vec<(u64, Input)>, StoreError>;
+
+    /// A turn is over: the session is idle, or queued at once when inputs wait. One that is to stop ends as cancelled
+    /// instead. Fenced like `append`.
+    async fn idle_run(&self, request: &RestRequest, now: Timestamp) -> Result<(), StoreError>;
+
+    /// The session sleeps until this instant, or, without one, until something is said to it. Else as `idle_run`.
+    async fn sleep_run(
+        &self,
+        request: &RestRequest,
+        until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Has a worker look at a session that stands still, although nothing was said.
+    async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError>;
+
+    async fn session(&self, session: SessionId) -> Result<Option<SessionRow>, StoreError>;
+    /// Chats, the last active first.
+    async fn sessions(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<SessionRow>, StoreError>;
+    async fn rename_session(&self, session: SessionId, title: &str, now: Timestamp) -> Result<(), SessionError>;
+
+    /// Ends a chat as cancelled and forgets what waits in it; its journal goes as retention says, like any run's.
+    /// True: it is running and the engine must stop it, then end it.
+    async fn remove_session(&self, session: SessionId, why: &str, now: Timestamp) -> Result<bool, SessionError>;
+
+    /// Changes whenever the session's journal, inputs or state do. A hint: the store tells.
+    fn session_changes(&self, session: SessionId) -> watch::Receiver<u64>;
 
     // --- Inbox ---
 

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use ow_model::{
-    Fact, Item, ItemId, ItemKind, Outcome, RecordedFact, Resolution, Run, RunId, Span, TaskId, TaskName, TaskSource,
-    TaskSpec, TaskState,
+    Fact, Item, ItemId, ItemKind, Mode, Outcome, RecordedFact, Resolution, Run, RunId, SessionId, Span, TaskId,
+    TaskName, TaskSource, TaskSpec, TaskState,
 };
 use serde_json::Value;
 
@@ -165,6 +165,8 @@ pub struct TaskFilter {
     pub name_contains: Option<String>,
     pub with_watch: bool,
     pub paused: Option<bool>,
+    /// The hidden tasks of chats too.
+    pub chats: bool,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -173,6 +175,61 @@ pub struct RunFilter {
     /// A word of [`ow_model::RunState::word`].
     pub state: Option<String>,
     pub open_only: bool,
+    /// Chats too. A filter by task finds one anyway.
+    pub chats: bool,
+}
+
+/// A chat to be opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSession {
+    /// The definition of its hidden task, of which only the name is not heeded: the store makes one.
+    pub spec: TaskSpec,
+    /// None: the beginning of what is said first.
+    pub title: Option<String>,
+    pub by: String,
+}
+
+/// What became of an input.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sent {
+    /// Its place in the session's queue; grows from 1.
+    pub number: u64,
+    /// False: one with this key had come before.
+    pub new: bool,
+}
+
+/// A chat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    pub run: Run,
+    pub spec: TaskSpec,
+    pub title: Option<String>,
+    /// As it stands now.
+    pub mode: Mode,
+    /// As it stands now; none: the configured default.
+    pub model: Option<String>,
+    /// The last input, question or end of a turn.
+    pub active_at: Timestamp,
+    /// Inputs that are not in the history yet.
+    pub waiting: u32,
+    /// Facts in its journal.
+    pub length: u32,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SessionFilter {
+    /// Those that were removed, too, as long as retention keeps them.
+    pub removed: bool,
+}
+
+/// How a worker leaves a session that goes on later.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestRequest {
+    pub session: SessionId,
+    /// The sequence number that the first fact must get.
+    pub next: u32,
+    pub facts: Vec<Fact>,
+    pub ran_for_ms: u64,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -190,8 +247,10 @@ pub struct WakeTimes {
     pub runs: Option<Timestamp>,
     /// A reminder or an expiry.
     pub items: Option<Timestamp>,
-    /// Queued runs that could start now.
+    /// Queued runs that could start now, chats apart.
     pub ready: bool,
+    /// Chats that could go on now.
+    pub ready_chats: bool,
 }
 
 impl WakeTimes {
@@ -220,11 +279,12 @@ pub struct Retention {
 pub struct StreamEvent {
     pub position: u64,
     pub at: Timestamp,
-    /// `run.queued`, `run.running`, `run.parked`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
+    /// `run.queued`, `run.running`, `run.parked`, `run.idle`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
     /// `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
-    /// `slot.missed`, `step.done`, `address.refused`, `owd.started`, `owd.paused`, `owd.resumed`.
+    /// `slot.missed`, `step.done`, `address.refused`, `session.created`, `session.said`, `session.renamed`, `session.removed`,
+    /// `owd.started`, `owd.paused`, `owd.resumed`.
     pub kind: String,
-    /// What it is about: `task:<name>`, `run:<id>`, `item:<id>`, `owd`.
+    /// What it is about: `task:<name>`, `run:<id>`, `item:<id>`, `session:<id>`, `owd`.
     pub target: String,
     pub payload: Value,
 }
@@ -237,6 +297,8 @@ pub struct StoreStats {
     pub runs_parked: u64,
     pub runs_queued: u64,
     pub runs_running: u64,
+    /// Chats that were not removed; they are in none of the counts above.
+    pub sessions: u64,
     pub items_pending: u64,
     pub events_waiting: u64,
     /// By the URL guard, since the store was made.

@@ -18,10 +18,12 @@ mod reader;
 mod refusals;
 mod rules;
 mod runs;
+mod sessions;
 mod slots;
 mod stream;
 mod tasks;
 mod view;
+mod watchers;
 mod watches;
 mod writer;
 mod zones;
@@ -33,8 +35,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run, RunId,
-    SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run,
+    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -50,9 +52,10 @@ use self::tasks::Definition;
 use self::view::View;
 use self::writer::{Flush, Tx, Writer};
 use crate::{
-    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, Page, PageRequest, ParkRequest,
-    ResolveError, Resolved, Retention, RunFilter, Saved, SeenFile, Start, Store, StoreError, StoreStats, StreamEvent,
-    TakenRun, TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
+    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Saved, SeenFile, Sent, SessionError,
+    SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun, TaskError, TaskFilter,
+    TaskRow, Tended, WakeTimes,
 };
 
 #[cfg(test)]
@@ -264,6 +267,10 @@ impl Store for SqliteStore {
         self.write_with(Flush::WithNext, now, move |tx| runs::take_runs(tx, &hands, now)).await
     }
 
+    async fn take_chats(&self, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {
+        self.write_with(Flush::WithNext, now, move |tx| runs::take_chats(tx, limit, now)).await
+    }
+
     async fn append(
         &self,
         session: SessionId,
@@ -318,7 +325,72 @@ impl Store for SqliteStore {
     }
 
     async fn journal(&self, session: SessionId) -> Result<Vec<RecordedFact>, StoreError> {
-        self.readers.read(move |view| journal::journal(view, session)).await
+        self.journal_from(session, 0).await
+    }
+
+    async fn journal_from(&self, session: SessionId, from: u32) -> Result<Vec<RecordedFact>, StoreError> {
+        self.readers.read(move |view| journal::journal(view, session, from)).await
+    }
+
+    async fn create_session(&self, new: &NewSession, now: Timestamp) -> Result<SessionId, StoreError> {
+        let new = new.clone();
+        self.write(now, move |tx| sessions::create(tx, &new, now)).await
+    }
+
+    async fn say(
+        &self,
+        session: SessionId,
+        input: &Input,
+        key: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Sent, SessionError> {
+        let (input, key) = (input.clone(), key.map(str::to_owned));
+        self.write(now, move |tx| sessions::say(tx, session, &input, key.as_deref(), now)).await
+    }
+
+    async fn inputs(&self, session: SessionId) -> Result<Vec<(u64, Input)>, StoreError> {
+        self.readers.read(move |view| sessions::inputs(view, session)).await
+    }
+
+    async fn idle_run(&self, request: &RestRequest, now: Timestamp) -> Result<(), StoreError> {
+        self.sleep_run(request, None, now).await
+    }
+
+    async fn sleep_run(
+        &self,
+        request: &RestRequest,
+        until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let request = request.clone();
+        self.write(now, move |tx| sessions::rest(tx, &request, until, now)).await
+    }
+
+    async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError> {
+        self.write(now, move |tx| sessions::rouse(tx, session, now)).await
+    }
+
+    async fn session(&self, session: SessionId) -> Result<Option<SessionRow>, StoreError> {
+        self.readers.read(move |view| sessions::session(view, session)).await
+    }
+
+    async fn sessions(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<SessionRow>, StoreError> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.readers.read(move |view| sessions::sessions(view, &filter, &page)).await
+    }
+
+    async fn rename_session(&self, session: SessionId, title: &str, now: Timestamp) -> Result<(), SessionError> {
+        let title = title.to_owned();
+        self.write(now, move |tx| sessions::rename(tx, session, &title, now)).await
+    }
+
+    async fn remove_session(&self, session: SessionId, why: &str, now: Timestamp) -> Result<bool, SessionError> {
+        let why = why.to_owned();
+        self.write(now, move |tx| sessions::remove(tx, session, &why, now)).await
+    }
+
+    fn session_changes(&self, session: SessionId) -> watch::Receiver<u64> {
+        self.shared.watchers.watch(session)
     }
 
     async fn run_events(&self, run: RunId) -> Result<Vec<NewEvent>, StoreError> {

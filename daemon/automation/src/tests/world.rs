@@ -9,11 +9,12 @@ use ow_clock::{Clock, ManualHand};
 use ow_config::{TaskDefaults, ToolChecker};
 use ow_engine::{Stop, StopReason};
 use ow_model::{
-    Cause, Disposition, ItemKind, Outcome, Position, Run, RunId, RunState, SlotRecord, Span, TaskName, TaskSource,
-    TaskSpec, ToolName, ZoneName,
+    AgentSpec, Cause, Disposition, Fact, Input, ItemKind, Outcome, Person, Position, Run, RunId, RunState, SessionId,
+    SlotRecord, Source, Span, TaskName, TaskSource, TaskSpec, ToolName, ZoneName,
 };
 use ow_store::{
-    EndRequest, NewItem, PageRequest, ParkRequest, Retention, RunFilter, SqliteStore, Store, TakenRun, TaskRow,
+    EndRequest, NewItem, NewSession, PageRequest, ParkRequest, RestRequest, Retention, RunFilter, SqliteStore, Store,
+    TakenRun, TaskRow,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -86,6 +87,8 @@ pub(crate) enum Act {
     /// Asks a question, then succeeds.
     Ask,
     Panic,
+    /// A chat that sleeps for so long.
+    Sleep(SignedDuration),
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {
@@ -109,6 +112,7 @@ impl World {
         let settings = Settings {
             workers: 8,
             answered_workers: 1,
+            chat_workers: 1,
             grace: Span::from_millis(50),
             tasks_dir: folder.path().join("tasks.d"),
             retention: Retention {
@@ -234,6 +238,25 @@ impl Life {
         saved.map_err(|error| error.to_string())?;
         self.handle().wake();
         Ok(())
+    }
+
+    /// Opens a chat; returns it and the name of its task.
+    pub(crate) fn chat(&self) -> (SessionId, String) {
+        let mut spec =
+            check(&Written { name: &name("chat"), text: &task(""), file: None, before: None }, self.clock.now())
+                .expect("a definition");
+        (spec.steps, spec.agent) = (vec![], Some(AgentSpec::default()));
+        let new = NewSession { spec, title: None, by: "ann".into() };
+        let chat = self.block_on(self.store.create_session(&new, self.clock.now())).expect("created");
+        let run = self.block_on(self.store.run(chat)).expect("a store").expect("just created");
+        (chat, run.task_name.to_string())
+    }
+
+    pub(crate) fn say(&self, chat: SessionId, text: &str) {
+        let source = Source::Person { person: Person("ann".into()) };
+        let input = Input { text: text.into(), attachments: vec![], source };
+        self.block_on(self.store.say(chat, &input, None, self.clock.now())).expect("said");
+        self.handle().wake();
     }
 
     pub(crate) fn row(&self, task: &str) -> TaskRow {
@@ -373,8 +396,22 @@ impl Performer for Scripted {
                 end(Outcome::Failed { failure, message: "as scripted".into() }).await;
             }
             Act::Panic => panic!("as scripted"),
+            Act::Sleep(time) => {
+                let said = self.store.inputs(run).await.expect("a store").into_iter();
+                let facts = said.map(|(number, input)| Fact::Input { number: Some(number), input }).collect();
+                let request = RestRequest { session: run, next, facts, ran_for_ms: 0 };
+                let now = self.clock.now();
+                drop(self.store.sleep_run(&request, Some(now + time), now).await);
+            }
             Act::Hang => std::future::pending().await,
             Act::Ask if taken.journal.is_empty() => self.park(run).await,
+            // A chat's run never ends by itself.
+            Act::Succeed if taken.spec.agent.is_some() => {
+                let said = self.store.inputs(run).await.expect("a store").into_iter();
+                let facts = said.map(|(number, input)| Fact::Input { number: Some(number), input }).collect();
+                let request = RestRequest { session: run, next, facts, ran_for_ms: 0 };
+                drop(self.store.idle_run(&request, self.clock.now()).await);
+            }
             Act::Succeed | Act::Ask => end(Outcome::Succeeded).await,
             Act::Hold => {
                 let gate = self.script.gate.as_ref().expect("made with it");

@@ -51,6 +51,7 @@ fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl Fn
 fn scheduler(section: &Section<'_, '_>, defaults: &SchedulerConfig) -> SchedulerConfig {
     SchedulerConfig {
         workers: section.count("workers", 1..=1024).unwrap_or(defaults.workers),
+        chat_workers: section.count("chat-workers", 1..=65_536).unwrap_or(defaults.chat_workers),
         call_timeout: section.span_in("call-timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.call_timeout),
         run_timeout: section.span_in("run-timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.run_timeout),
         grace: section.span_in("grace", Span::from_millis(0)..=Span::from_secs(600)).unwrap_or(defaults.grace),

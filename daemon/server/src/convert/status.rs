@@ -25,6 +25,7 @@ pub(crate) fn status_view(status: Status) -> StatusView {
         runs_parked,
         runs_queued,
         runs_running,
+        sessions: _,
         items_pending,
         events_waiting,
         addresses_refused,

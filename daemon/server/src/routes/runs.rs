@@ -31,7 +31,7 @@ pub(super) async fn list(
             .with_hint(format!("use `open` or one of {}", STATES.join(", "))));
     }
     let task = task.map(|task| task.parse()).transpose()?;
-    let found = api.store.runs(&RunFilter { task, state, open_only }, &page(after, limit)?).await?;
+    let found = api.store.runs(&RunFilter { task, state, open_only, chats: false }, &page(after, limit)?).await?;
     Ok(Answer(Page { rows: found.rows.iter().map(run_view).collect(), next: found.next }))
 }
 

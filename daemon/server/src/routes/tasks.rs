@@ -28,7 +28,7 @@ pub(super) async fn list(
             )));
         }
     };
-    let filter = TaskFilter { name_contains: name, with_watch: false, paused };
+    let filter = TaskFilter { name_contains: name, with_watch: false, paused, chats: false };
     let found = api.store.tasks(&filter, &page(after, limit)?).await?;
     let rows = found.rows.into_iter().map(|task| task_view(task, Shown::Row)).collect();
     Ok(Answer(Page { rows, next: found.next }))

@@ -92,7 +92,7 @@ pub async fn an_answer_must_fit_the_question(place: &impl Place) {
         (items[0], Answer::Acknowledge),
         (items[0], Answer::Edited { args: serde_json::json!([1]) }),
         (items[1], Answer::Once),
-        (items[1], deny()),
+        (items[1], Answer::ForTask),
         (items[1], Answer::Text { text: "  ".into() }),
     ];
     for (item, answer) in misfits {

@@ -30,20 +30,22 @@ pub(crate) fn wake_times(view: &View<'_>, network: bool) -> Result<WakeTimes, St
          UNION ALL SELECT min(remind_at) FROM items WHERE state = 'pending' AND remind_at IS NOT NULL)",
     )?;
     if paused_all(view)?.is_some() {
-        return Ok(WakeTimes { tasks: stop, runs: None, items, ready: false });
+        return Ok(WakeTimes { tasks: stop, runs: None, items, ready: false, ready_chats: false });
     }
     let tasks = earliest("SELECT min(wake_at) FROM tasks WHERE wake_at IS NOT NULL")?;
     let tasks = [stop, tasks].into_iter().flatten().min();
     let runs = earliest("SELECT min(not_before) FROM runs WHERE state = 'queued' AND not_before IS NOT NULL")?;
     let ready = view.exists(&format!("SELECT 1 FROM runs q WHERE {FREE} LIMIT 1"), [network])?;
-    Ok(WakeTimes { tasks, runs, items, ready })
+    let ready_chats =
+        view.exists("SELECT 1 FROM runs WHERE state = 'queued' AND not_before IS NULL AND chat = 1 LIMIT 1", [])?;
+    Ok(WakeTimes { tasks, runs, items, ready, ready_chats })
 }
 
 pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreError> {
     let open = view.rows(
         Source { table: "runs", key: 0 },
         "SELECT state, count(*) FROM runs INDEXED BY runs_open
-         WHERE state IN ('queued', 'running', 'parked', 'interrupted') GROUP BY state",
+         WHERE state IN ('queued', 'running', 'parked', 'interrupted') AND chat = 0 GROUP BY state",
         [],
         |record| Ok((record.text(0)?, record.number::<u64>(1)?)),
     )?;
@@ -52,12 +54,13 @@ pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreErr
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let kept = view.count("SELECT coalesce(sum(bytes), 0) FROM blobs", [])?;
     Ok(StoreStats {
-        tasks: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted'", [])?,
+        tasks: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted' AND chat = 0", [])?,
         tasks_paused: view.count("SELECT count(*) FROM tasks WHERE state = 'paused'", [])?,
         runs_open: queued + running + parked + runs("interrupted"),
         runs_parked: parked,
         runs_queued: queued,
         runs_running: running,
+        sessions: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted' AND chat = 1", [])?,
         items_pending: view.count("SELECT count(*) FROM items WHERE state = 'pending'", [])?,
         events_waiting: view.count("SELECT coalesce(sum(waiting), 0) FROM tasks WHERE waiting > 0", [])?,
         addresses_refused: refusals::count(view)?,
@@ -99,7 +102,11 @@ fn remove_runs(tx: &Tx<'_>, before: Timestamp, step: usize) -> Result<usize, Sto
     for run in &old {
         tx.change("DELETE FROM journal WHERE run = ?1", [run])?;
         tx.change("DELETE FROM run_events WHERE run = ?1", [run])?;
+        tx.change("DELETE FROM inputs WHERE run = ?1", [run])?;
         blobs::release(tx, *run)?;
+        // Nobody can make another run by a chat's definition; its row stays, for numbers are not used again.
+        tx.change("DELETE FROM revisions WHERE task = (SELECT task FROM runs WHERE ord = ?1 AND chat = 1)", [run])?;
+        tx.change("DELETE FROM sessions WHERE run = ?1", [run])?;
         // An old definition goes with the last run that was made by it.
         tx.change(
             "DELETE FROM revisions WHERE (task, revision) IN (SELECT r.task, r.revision FROM runs r WHERE r.ord = ?1

@@ -200,7 +200,7 @@ fn active_of(record: &Record<'_>) -> Result<ActiveRun, Broken> {
     let item: Option<ItemId> = record.maybe_parsed(3)?;
     let state = match (record.text(1)?.as_str(), item) {
         ("queued", _) => ActiveState::Queued,
-        ("running" | "interrupted", _) => ActiveState::Running,
+        ("running" | "interrupted" | "idle", _) => ActiveState::Running,
         ("parked", Some(item)) => ActiveState::Parked { item, holds: record.flag(2)? },
         (state, _) => return Err(record.broken(1, &format!("`{state}` with no item to wait for"))),
     };

@@ -106,6 +106,7 @@ pub(crate) fn finish(
          WHERE ord = ?1",
         params![run.order, json(outcome), outcome.word(), micros(now), signed(ran_for_ms)],
     )?;
+    tx.group.touch(run.id);
     let payload = json!({ "task": run.task_name, "outcome": outcome });
     tell_run(tx, "run.ended", run.id, &payload, now)?;
     let head = tasks::head(tx, run.task)?;

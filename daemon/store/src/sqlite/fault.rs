@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use crate::{ResolveError, StoreError, TaskError};
+use crate::{ResolveError, SessionError, StoreError, TaskError};
 
 /// An SQLite error as the store's own. Which file it was is filled in where the store is known: `Located`.
 impl From<rusqlite::Error> for StoreError {
@@ -18,6 +18,12 @@ impl From<rusqlite::Error> for TaskError {
 }
 
 impl From<rusqlite::Error> for ResolveError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<rusqlite::Error> for SessionError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Store(error.into())
     }
@@ -107,6 +113,19 @@ impl Located for TaskError {
 }
 
 impl Located for ResolveError {
+    fn store_error(&self) -> Option<&StoreError> {
+        if let Self::Store(error) = self { Some(error) } else { None }
+    }
+
+    fn locate(self, file: &Path) -> Self {
+        match self {
+            Self::Store(error) => Self::Store(error.locate(file)),
+            other => other,
+        }
+    }
+}
+
+impl Located for SessionError {
     fn store_error(&self) -> Option<&StoreError> {
         if let Self::Store(error) = self { Some(error) } else { None }
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::journal;
 use super::runs::{RunRow, cursor, queue_again, run_at, run_row, tell_run};
+use super::sessions;
 use super::stream::tell;
 use super::tasks::signed_limit;
 use super::view::{Broken, Record, Source, View, json, maybe_micros, micros, signed};
@@ -106,6 +107,9 @@ pub(crate) fn park(tx: &mut Tx<'_>, request: &ParkRequest, now: Timestamp) -> Re
         "UPDATE runs SET state = 'parked', holds = ?2, answered = 0, ran_for_ms = ?3 WHERE ord = ?1",
         params![row.run.order, request.holds, signed(request.ran_for_ms)],
     )?;
+    if row.chat {
+        sessions::note_active(tx, row.run.order, now)?;
+    }
     tell_run(tx, "run.parked", row.run.id, &json!({ "task": row.run.task_name, "items": ids }), now)?;
     Ok(ids)
 }

@@ -7,6 +7,7 @@ use super::blobs;
 use super::refusals;
 use super::rules;
 use super::runs::{RunRow, run_row, tell_run};
+use super::sessions;
 use super::view::{Source, View, json, micros};
 use super::writer::Tx;
 use crate::StoreError;
@@ -53,12 +54,20 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
             "INSERT INTO journal (run, seq, at, fact) VALUES (?1, ?2, ?3, ?4)",
             params![order, seq, micros(now), text],
         )?;
-        if matches!(fact, Fact::Done { .. } | Fact::Intended { .. } | Fact::Reconciled { .. }) {
+        if matches!(
+            fact,
+            Fact::Done { .. }
+                | Fact::Intended { .. }
+                | Fact::Reconciled { .. }
+                | Fact::Input { .. }
+                | Fact::Replied { .. }
+        ) {
             blobs::refer(tx, order, &text)?;
         }
         if let Fact::AddressRefused { address, .. } = fact {
             refusals::note(tx, row, address, now)?;
         }
+        sessions::follow(tx, row, fact)?;
         if let Fact::Done { position, result, took_ms } = fact {
             let payload = json!({
                 "task": row.run.task_name, "position": position, "took_ms": took_ms,
@@ -67,22 +76,27 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
             tell_run(tx, "step.done", row.run.id, &payload, now)?;
         }
     }
+    tx.group.touch(row.run.id);
     Ok(length)
 }
 
 /// The readable facts of a run, in order.
 pub(crate) fn facts(view: &View<'_>, order: i64) -> Result<Vec<RecordedFact>, StoreError> {
+    facts_from(view, order, 0)
+}
+
+fn facts_from(view: &View<'_>, order: i64, from: u32) -> Result<Vec<RecordedFact>, StoreError> {
     view.rows(
         JOURNAL,
-        "SELECT run || ':' || seq, seq, at, fact FROM journal WHERE run = ?1 ORDER BY seq",
-        [order],
+        "SELECT run || ':' || seq, seq, at, fact FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq",
+        params![order, from],
         |record| Ok(RecordedFact { seq: record.number(1)?, at: record.time(2)?, fact: record.json(3)? }),
     )
 }
 
-pub(crate) fn journal(view: &View<'_>, session: RunId) -> Result<Vec<RecordedFact>, StoreError> {
+pub(crate) fn journal(view: &View<'_>, session: RunId, from: u32) -> Result<Vec<RecordedFact>, StoreError> {
     match view.value::<i64>("SELECT ord FROM runs WHERE id = ?1", [session.to_string()])? {
-        Some(order) => facts(view, order),
+        Some(order) => facts_from(view, order, from),
         None => Ok(vec![]),
     }
 }

@@ -9,6 +9,7 @@ use super::events;
 use super::items::{ask_anew, notify};
 use super::journal;
 use super::runs::{RunRow, queue_again, run_at};
+use super::sessions;
 use super::slots::missed_after_all;
 use super::stream::tell;
 use super::tasks;
@@ -18,6 +19,9 @@ use crate::{NewItem, Start, StoreError};
 
 /// In a store that a backup has just become; taken out when a life has dealt with it.
 pub(crate) const WAS_RESTORED: &str = "restored";
+
+/// Why a turn ended that was under way in a backup.
+pub(crate) const RESTORED_TURN: &str = "the store was restored from a backup; what this turn did since is not known";
 
 pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<Start, StoreError> {
     tx.memory.awake_since = Some(now);
@@ -91,6 +95,10 @@ fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), St
     let mut unknown = 0_u64;
     for row in in_states(tx, &["queued", "running", "interrupted", "parked"])? {
         match &row.run.state {
+            // A chat's person is told where it stands, and says how it goes on.
+            RunState::Queued { .. } | RunState::Running | RunState::Interrupted if row.chat => {
+                sessions::settle_restored(tx, &row, now)?;
+            }
             RunState::Parked { .. } => ask_anew(tx, &row, "the store was restored; it is asked again", now)?,
             RunState::Queued { .. } if row.next_seq == 0 => {
                 missed_after_all(tx, row.run.task, row.run.scheduled_for, row.run.id, RESTORED)?;
@@ -105,7 +113,7 @@ fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), St
             }
         }
     }
-    let active: Vec<i64> = tx.column("SELECT id FROM tasks WHERE state = 'active' ORDER BY id", [])?;
+    let active: Vec<i64> = tx.column("SELECT id FROM tasks WHERE state = 'active' AND chat = 0 ORDER BY id", [])?;
     for task in active {
         let Some(head) = tasks::head(tx, TaskId(task))? else { continue };
         if head.state == TaskState::Active {

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use ow_model::{TaskId, TaskSpec};
 use ow_schedule::Schedule;
 
+use super::watchers::Watchers;
+
 /// Revisions kept parsed and compiled.
 const COMPILED: usize = 128;
 
@@ -29,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) network: AtomicBool,
     /// Backups in progress: meanwhile no content-addressed file is removed.
     pub(crate) backups: AtomicUsize,
+    pub(crate) watchers: Watchers,
 }
 
 /// One revision of a task, ready for the planner.

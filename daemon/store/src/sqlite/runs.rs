@@ -15,6 +15,7 @@ use super::events;
 use super::journal;
 use super::life::paused_all;
 use super::memory::Compiled;
+use super::sessions;
 use super::slots::{missed_after_all, record_slot};
 use super::stream::tell;
 use super::tasks::{self, Head};
@@ -31,10 +32,11 @@ pub(crate) struct RunRow {
     pub(crate) next_seq: u32,
     pub(crate) stop_why: Option<String>,
     pub(crate) taken_at: Option<Timestamp>,
+    pub(crate) chat: bool,
 }
 
 const ROW: &str = "SELECT ord, id, task, task_name, revision, cause, scheduled_for, created_at, started_at, ended_at,
-    state, outcome, answered, not_before, holds, depth, attempt, retry_of, ran_for_ms, next_seq, stop_why, taken_at
+    state, outcome, answered, not_before, holds, depth, attempt, retry_of, ran_for_ms, next_seq, stop_why, taken_at, chat
     FROM runs";
 
 fn row_of(record: &Record<'_>) -> Result<RunRow, Broken> {
@@ -44,6 +46,7 @@ fn row_of(record: &Record<'_>) -> Result<RunRow, Broken> {
         // Its items are read in a second step.
         "parked" => RunState::Parked { items: vec![], holds: record.flag(14)? },
         "interrupted" => RunState::Interrupted,
+        "idle" => RunState::Idle,
         "ended" => RunState::Ended(EndedRun { outcome: record.json(11)? }),
         other => return Err(record.broken(10, &format!("`{other}` is no state"))),
     };
@@ -64,7 +67,13 @@ fn row_of(record: &Record<'_>) -> Result<RunRow, Broken> {
         retry_of: record.maybe_parsed(17)?,
         ran_for_ms: record.number(18)?,
     };
-    Ok(RunRow { run, next_seq: record.number(19)?, stop_why: record.maybe_text(20)?, taken_at: record.maybe_time(21)? })
+    Ok(RunRow {
+        run,
+        next_seq: record.number(19)?,
+        stop_why: record.maybe_text(20)?,
+        taken_at: record.maybe_time(21)?,
+        chat: record.flag(22)?,
+    })
 }
 
 fn with_items(view: &View<'_>, mut row: RunRow) -> Result<RunRow, StoreError> {
@@ -173,12 +182,15 @@ pub(crate) fn queue_again(tx: &mut Tx<'_>, row: &RunRow, answered: bool, now: Ti
         "UPDATE runs SET state = 'queued', not_before = NULL, holds = 0, answered = max(answered, ?2) WHERE ord = ?1",
         params![row.run.order, answered],
     )?;
+    if row.chat {
+        sessions::note_queued(tx, row.run.order, now)?;
+    }
     let payload = json!({ "task": row.run.task_name, "answered": answered });
     tell_run(tx, "run.queued", row.run.id, &payload, now)
 }
 
 /// The states in which a run of a task counts whatever its rules: each with an index by task.
-pub(crate) const ACTIVE: &str = "state IN ('queued', 'running', 'interrupted')";
+pub(crate) const ACTIVE: &str = "state IN ('queued', 'running', 'interrupted', 'idle')";
 
 /// All open runs of a task, oldest first.
 pub(crate) fn open_runs(view: &View<'_>, task: TaskId) -> Result<Vec<RunId>, StoreError> {
@@ -196,11 +208,16 @@ pub(crate) fn open_runs(view: &View<'_>, task: TaskId) -> Result<Vec<RunId>, Sto
 ///
 /// As `ow_schedule::may_begin`: those that begin are held to how many of their task may be under way; one that goes
 /// on had its place already.
-pub(crate) const FREE: &str = "state = 'queued' AND not_before IS NULL AND (needs_network = 0 OR ?1)
+///
+/// Chats have places of their own: see `take_chats`. An idle run of a task sleeps until something happens, and a queued
+/// one that has begun until its time comes: both are under way.
+pub(crate) const FREE: &str = "state = 'queued' AND not_before IS NULL AND chat = 0 AND (needs_network = 0 OR ?1)
     AND (concurrency IS NULL
         OR NOT EXISTS (SELECT 1 FROM runs g WHERE g.state = 'running' AND g.concurrency = q.concurrency))
     AND (started_at IS NOT NULL OR q.beside >
-        (SELECT count(*) FROM runs b WHERE b.task = q.task AND b.state IN ('running', 'interrupted'))
+        (SELECT count(*) FROM runs b WHERE b.task = q.task AND b.state IN ('running', 'interrupted', 'idle'))
+        + (SELECT count(*) FROM runs s WHERE s.task = q.task AND s.state IN ('queued', 'running', 'interrupted', 'idle')
+           AND s.state = 'queued' AND s.not_before IS NOT NULL AND s.started_at IS NOT NULL)
         + (SELECT count(*) FROM runs p WHERE p.task = q.task AND p.state = 'parked' AND p.holds = q.counts_parked
            AND q.counts_parked = 1))";
 
@@ -215,10 +232,7 @@ pub(crate) fn take_runs(tx: &mut Tx<'_>, hands: &Hands, now: Timestamp) -> Resul
     if paused_all(tx)?.is_some() {
         return Ok(vec![]);
     }
-    tx.change(
-        "UPDATE runs SET not_before = NULL WHERE state = 'queued' AND not_before IS NOT NULL AND not_before <= ?1",
-        [micros(now)],
-    )?;
+    time_has_come(tx, now)?;
     let mut taken = vec![];
     for (answered, hands_left) in [(true, hands.answered), (false, hands.fresh)] {
         let mut left = hands_left;
@@ -233,6 +247,33 @@ pub(crate) fn take_runs(tx: &mut Tx<'_>, hands: &Hands, now: Timestamp) -> Resul
         }
     }
     Ok(taken)
+}
+
+/// Hands out chats that have something to do: who has waited longest goes first.
+pub(crate) fn take_chats(tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {
+    if paused_all(tx)?.is_some() {
+        return Ok(vec![]);
+    }
+    time_has_come(tx, now)?;
+    let ready: Vec<i64> = tx.column(
+        "SELECT r.ord FROM runs r LEFT JOIN sessions s ON s.run = r.ord
+         WHERE r.state = 'queued' AND r.not_before IS NULL AND r.chat = 1 ORDER BY s.queued_at, r.ord LIMIT ?1",
+        [limit.cast_signed()],
+    )?;
+    let mut taken = vec![];
+    for order in ready {
+        taken.extend(take(tx, order, now)?);
+    }
+    Ok(taken)
+}
+
+/// Runs whose time has come wait only for a worker.
+fn time_has_come(tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.change(
+        "UPDATE runs SET not_before = NULL WHERE state = 'queued' AND not_before IS NOT NULL AND not_before <= ?1",
+        [micros(now)],
+    )?;
+    Ok(())
 }
 
 /// Marks one run running. None: it ended instead, or cannot be read.
@@ -281,6 +322,7 @@ fn mark_running(
     )?;
     run.state = RunState::Running;
     run.started_at = run.started_at.or(Some(now));
+    tx.group.touch(run.id);
     tell_run(tx, "run.running", run.id, &json!({ "task": run.task_name }), now)?;
     Ok(TakenRun { run, spec: spec.clone(), journal })
 }
@@ -379,7 +421,7 @@ fn create_by_hand(
 const OPEN_WORDS: [&str; 4] = ["queued", "running", "parked", "interrupted"];
 
 pub(crate) fn runs(view: &View<'_>, filter: &RunFilter, page: &PageRequest) -> Result<Page<Run>, StoreError> {
-    let RunFilter { task, state, open_only } = filter;
+    let RunFilter { task, state, open_only, chats } = filter;
     let open = *open_only || state.as_deref().is_some_and(|state| OPEN_WORDS.contains(&state));
     // The few that are open have an index of their own; the planner would rather go through all.
     let index = if open && task.is_none() { " INDEXED BY runs_open" } else { "" };
@@ -389,6 +431,8 @@ pub(crate) fn runs(view: &View<'_>, filter: &RunFilter, page: &PageRequest) -> R
         // Runs of deleted tasks of that name are part of its history.
         sql.push_str(" AND task_name = ?");
         values.push(name.as_str().to_owned().into());
+    } else if !chats {
+        sql.push_str(" AND chat = 0");
     }
     if open {
         sql.push_str(" AND state IN ('queued', 'running', 'parked', 'interrupted')");
@@ -399,6 +443,7 @@ pub(crate) fn runs(view: &View<'_>, filter: &RunFilter, page: &PageRequest) -> R
             sql.push_str(" AND state = ?");
             values.push(state.to_owned().into());
         }
+        Some("idle") => sql.push_str(" AND state = 'idle'"),
         Some("succeeded") => sql.push_str(" AND outcome_word = 'succeeded'"),
         Some(ended) => {
             sql.push_str(" AND outcome_word = ? AND outcome_word <> 'succeeded'");

@@ -35,10 +35,12 @@ pub(crate) struct Head {
     pub(crate) accounted_until: Timestamp,
     pub(crate) failures_in_row: u32,
     pub(crate) waiting: u32,
+    /// The hidden task of a chat.
+    pub(crate) chat: bool,
 }
 
 const HEAD: &str = "SELECT id, name, revision, source, state_json, file_gone, created_at, accounted_until,
-    failures_in_row, waiting FROM tasks";
+    failures_in_row, waiting, chat FROM tasks";
 
 fn head_of(record: &Record<'_>) -> Result<Head, Broken> {
     Ok(Head {
@@ -52,6 +54,7 @@ fn head_of(record: &Record<'_>) -> Result<Head, Broken> {
         accounted_until: record.time(7)?,
         failures_in_row: record.number(8)?,
         waiting: record.number(9)?,
+        chat: record.flag(10)?,
     })
 }
 
@@ -61,7 +64,18 @@ pub(crate) fn live(view: &View<'_>, name: &TaskName) -> Result<Option<Head>, Sto
 }
 
 pub(crate) fn known(view: &View<'_>, name: &TaskName) -> Result<Head, TaskError> {
-    live(view, name)?.ok_or_else(|| TaskError::Unknown { name: name.clone() })
+    let head = live(view, name)?.ok_or_else(|| TaskError::Unknown { name: name.clone() })?;
+    no_chat(&head)?;
+    Ok(head)
+}
+
+/// Nothing that is done to tasks can be done to a chat.
+fn no_chat(head: &Head) -> Result<(), TaskError> {
+    if head.chat {
+        let why = "it belongs to a chat; see `owctl session`";
+        return Err(TaskError::Refused { name: head.name.clone(), why: why.into() });
+    }
+    Ok(())
 }
 
 pub(crate) fn head(view: &View<'_>, task: TaskId) -> Result<Option<Head>, StoreError> {
@@ -107,6 +121,7 @@ pub(crate) fn save_task(tx: &mut Tx<'_>, definition: &Definition, now: Timestamp
         }
         return create(tx, definition, now);
     };
+    no_chat(&head)?;
     if definition.expect_revision == Some(0) {
         return Err(TaskError::Exists { name: name.clone() });
     }
@@ -190,7 +205,7 @@ fn check(tx: &Tx<'_>, definition: &Definition, old: Option<&TaskSpec>, now: Time
     Ok(())
 }
 
-fn write_revision(
+pub(crate) fn write_revision(
     tx: &Tx<'_>,
     task: TaskId,
     revision: u32,
@@ -366,9 +381,12 @@ pub(crate) fn revision(view: &View<'_>, task: TaskId, revision: u32) -> Result<O
 }
 
 pub(crate) fn tasks(view: &View<'_>, filter: &TaskFilter, page: &PageRequest) -> Result<Page<TaskRow>, StoreError> {
-    let TaskFilter { name_contains, with_watch, paused } = filter;
+    let TaskFilter { name_contains, with_watch, paused, chats } = filter;
     let mut sql = format!("{ROW} WHERE t.state <> 'deleted'");
     let mut values: Vec<Value> = vec![];
+    if !chats {
+        sql.push_str(" AND t.chat = 0");
+    }
     if *with_watch {
         sql.push_str(" AND t.has_watch = 1");
     }

@@ -8,6 +8,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, warn};
 
+use ow_model::SessionId;
+
 use super::damage;
 use super::fault::{Located, Lost};
 use super::memory::Memory;
@@ -48,6 +50,17 @@ pub(crate) struct Group {
     pub(crate) unlink: Vec<PathBuf>,
     /// Bytes of long texts, for the checkpoint.
     pub(crate) bytes: u64,
+    /// Sessions whose watchers will look again. One too many costs a look, so an undone fact takes none back.
+    touched: Vec<SessionId>,
+}
+
+impl Group {
+    /// The session's journal, inputs or state change with this group.
+    pub(crate) fn touch(&mut self, session: SessionId) {
+        if self.touched.last() != Some(&session) {
+            self.touched.push(session);
+        }
+    }
 }
 
 /// When a fact must have reached the disk.
@@ -217,6 +230,7 @@ impl Desk {
             {
                 self.stream_head.send_replace(head);
             }
+            self.memory.shared.watchers.tell(&group.touched);
             for path in group.unlink {
                 // A file without a row is never read, and is used again when the same bytes come back.
                 if let Err(error) = std::fs::remove_file(&path) {

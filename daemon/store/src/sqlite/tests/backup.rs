@@ -10,7 +10,7 @@ use super::support::{Directory, contents};
 use crate::conformance::support::{
     anna, at, begin, call, claim, cron, end, later, name, noon, page, park, save, spec, started, take,
 };
-use crate::{ItemFilter, ResolveError, SqliteStore, Store, StoreError, restore};
+use crate::{ItemFilter, NewSession, ResolveError, SqliteStore, Store, StoreError, restore};
 
 fn intended(position: u32) -> Fact {
     Fact::Intended {
@@ -101,6 +101,36 @@ async fn a_restored_store_repeats_nothing_and_asks_again() {
     store.begin_life("3", now).await.expect("begun");
     let names: Vec<_> = take(&store, now).await.into_iter().map(|taken| taken.run.task_name.to_string()).collect();
     assert_eq!(names, ["asks", "in-a-call"]);
+}
+
+#[tokio::test]
+async fn a_restored_chat_waits_for_its_person() {
+    let place = Directory::new();
+    let store: Arc<dyn Store> = place.store();
+    let mut chat = spec("unnamed", vec![]);
+    chat.agent = Some(ow_model::AgentSpec::default());
+    let new = NewSession { spec: chat, title: None, by: "anna".into() };
+    let (middle, queued) =
+        (store.create_session(&new, noon()).await.expect("created"), store.create_session(&new, noon()).await);
+    let queued = queued.expect("created");
+    let person = ow_model::Source::Person { person: ow_model::Person("anna".into()) };
+    let input = ow_model::Input { text: "go".into(), attachments: vec![], source: person };
+    store.say(middle, &input, None, noon()).await.expect("said");
+    store.take_chats(1, noon()).await.expect("taken");
+    let heard = Fact::Input { number: Some(1), input: input.clone() };
+    store.append(middle, 0, &[heard], None, noon()).await.expect("appended");
+    store.say(queued, &input, None, noon()).await.expect("said");
+    store.backup(&place.beside("backup")).await.expect("backed up");
+    drop(store);
+    restore(&place.beside("backup"), &place.data()).expect("restored");
+    let store: Arc<dyn Store> = place.store();
+    store.begin_life("2", noon()).await.expect("begun");
+    for session in [middle, queued] {
+        assert_eq!(store.run(session).await.expect("read").expect("kept").state, RunState::Idle);
+    }
+    let last = store.journal(middle).await.expect("read").pop().expect("kept");
+    assert!(matches!(last.fact, Fact::TurnEnded { .. }), "{last:?}");
+    assert_eq!(store.inputs(queued).await.expect("read").len(), 1, "what was said is not lost");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::support::{Directory, contents};
 use crate::conformance::retention;
-use crate::conformance::support::{noon, save, spec};
+use crate::conformance::support::{noon, page, save, spec};
 use crate::sqlite::connection::MIGRATIONS;
 use crate::{SqliteStore, Store, StoreError};
 
@@ -134,7 +134,7 @@ fn a_newer_store_is_refused_untouched() {
     place.raw().execute_batch("PRAGMA user_version = 99").expect("written");
     let before = contents(&place.data());
     let opened = SqliteStore::open(&place.data());
-    assert!(matches!(opened, Err(StoreError::Newer { found: 99, known: 1, .. })), "{opened:?}");
+    assert!(matches!(opened, Err(StoreError::Newer { found: 99, known: 2, .. })), "{opened:?}");
     assert_eq!(contents(&place.data()), before);
 }
 
@@ -142,22 +142,44 @@ fn a_newer_store_is_refused_untouched() {
 fn a_migration_keeps_a_copy_first() {
     let place = Directory::new();
     drop(place.store());
+    let known = u32::try_from(MIGRATIONS.len()).expect("few");
     let next = [MIGRATIONS, &["CREATE TABLE later (x INTEGER) STRICT;"]].concat();
     drop(SqliteStore::open_with(&place.data(), &next).expect("migrated"));
     let version = |file: &std::path::Path| -> u32 {
         let db = rusqlite::Connection::open(file).expect("opens");
         db.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("read")
     };
-    assert_eq!(version(&place.file()), 2);
-    let copy = place.data().join("owd.db.format-1");
-    assert_eq!(version(&copy), 1);
+    assert_eq!(version(&place.file()), known + 1);
+    let copy = place.data().join(format!("owd.db.format-{known}"));
+    assert_eq!(version(&copy), known);
     assert_eq!(fs::metadata(&copy).expect("there").permissions().mode() & 0o777, 0o600);
     let older = SqliteStore::open(&place.data());
-    assert!(matches!(older, Err(StoreError::Newer { found: 2, known: 1, .. })), "{older:?}");
+    assert!(
+        matches!(older, Err(StoreError::Newer { found, known: reads, .. }) if (found, reads) == (known + 1, known)),
+        "{older:?}"
+    );
     // A migration that fails changes nothing.
     let broken = [next.as_slice(), &["CREATE TABLE later (x INTEGER) STRICT;"]].concat();
     assert!(SqliteStore::open_with(&place.data(), &broken).is_err());
-    assert_eq!(version(&place.file()), 2);
+    assert_eq!(version(&place.file()), known + 1);
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_format_goes_on() {
+    let place = Directory::new();
+    drop(SqliteStore::open_with(&place.data(), &MIGRATIONS[..1]).expect("made"));
+    place
+        .raw()
+        .execute_batch(
+            "INSERT INTO runs (id, task, task_name, revision, cause, scheduled_for, created_at, state, needs_network,
+                 beside, counts_parked, depth, attempt)
+             VALUES ('0123456789abcdef', 1, 'old', 1, '{\"kind\":\"schedule\"}', 0, 0, 'running', 0, 1, 1, 0, 1)",
+        )
+        .expect("written");
+    let store: Arc<dyn Store> = place.store();
+    assert_eq!(store.begin_life("new", noon()).await.expect("begun").interrupted, 1);
+    let runs = store.runs(&crate::RunFilter::default(), &page(9)).await.expect("read").rows;
+    assert_eq!(runs[0].state.word(), "queued");
 }
 
 #[test]
