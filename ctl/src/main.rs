@@ -27,7 +27,12 @@ fn main() -> ExitCode {
     match cli::parse() {
         Ok((command, context)) => match command.run(&context) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => context.out.fail(&failure),
+            Err(mut failure) => {
+                if !context.out.is_json() {
+                    failure.message = context.clock().in_sentence(&failure.message);
+                }
+                context.out.fail(&failure)
+            }
         },
         Err(end) => end.print(),
     }

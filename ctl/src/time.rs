@@ -68,6 +68,26 @@ impl Clock {
         at.to_zoned(self.zone().clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
+    /// A sentence of owd's, with the instants in it as the person's own clock shows them.
+    pub(crate) fn in_sentence(&self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(begin) = rest.find(|letter: char| letter.is_ascii_digit()) {
+            let length = rest[begin..].find(|letter: char| !(letter.is_ascii_alphanumeric() || "-:.".contains(letter)));
+            let end = length.map_or(rest.len(), |length| begin + length);
+            // A full stop ends the sentence, not the instant.
+            let word = rest[begin..end].trim_end_matches(['.', ':']);
+            let end = begin + word.len();
+            shown.push_str(&rest[..begin]);
+            match word.parse::<Timestamp>() {
+                Ok(at) if word.ends_with('Z') => shown.push_str(&self.local_of(at)),
+                _ => shown.push_str(word),
+            }
+            rest = &rest[end..];
+        }
+        shown + rest
+    }
+
     /// Reads a time as a person writes it.
     ///
     /// RFC 3339 with offset or zone, a local `2026-03-08 03:00`, a time of today `03:00`, a day (`2026-03-08`,
@@ -231,5 +251,18 @@ mod tests {
         );
         assert!(from_file("../../etc/passwd").is_none());
         assert!(from_file("/etc/localtime").is_none());
+    }
+
+    #[test]
+    fn an_instant_in_a_sentence_is_shown_in_the_persons_zone() {
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::get("Europe/Paris").unwrap());
+        for (told, shown) in [
+            ("done by ada at 2026-03-08T09:51:38.141798624Z", "done by ada at 2026-03-08 10:51:38"),
+            ("from 2026-03-08T09:00:00Z to 2026-03-08T10:00:00Z.", "from 2026-03-08 10:00:00 to 2026-03-08 11:00:00."),
+            ("(2 times, the last at 2026-07-01T00:00:00Z)", "(2 times, the last at 2026-07-01 02:00:00)"),
+            ("exit status 3 of 1.2.3 on 2026-03-08; 12:30 é9", "exit status 3 of 1.2.3 on 2026-03-08; 12:30 é9"),
+        ] {
+            assert_eq!(clock.in_sentence(told), shown);
+        }
     }
 }

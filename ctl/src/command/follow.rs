@@ -94,7 +94,7 @@ impl Told {
             }
             self.facts = Some(*seq);
             let at = paint.in_colour(Colour::Dim, &clock.local(at));
-            put!(text, "{at}  {}  {}\n", escape::line(fact), escape::line(words));
+            put!(text, "{at}  {}  {}\n", escape::line(fact), escape::line(&clock.in_sentence(words)));
         }
         if run.run.state != self.state {
             self.state.clone_from(&run.run.state);

@@ -154,7 +154,7 @@ fn a_later_answer_is_told_who_decided() {
     expect![[r#"
         exit 5
         --
-        error: approved by ada over socket at 2001-03-08T13:00:00Z
+        error: approved by ada over socket at 2001-03-08 13:00:00
         next:  see what became of it: `owctl inbox show ID`
     "#]]
     .assert_eq(&Owctl::to(&fake).run(["inbox", "deny", "7k2"]).shown());

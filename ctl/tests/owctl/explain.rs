@@ -165,7 +165,7 @@ fn explanations_are_sentences_without_json() {
     let ran = Owctl::new().run(["explain", "url", "http://169.254.169.254/latest/"]);
     expect_test::expect![[r#"
         exit 0
-        blocked: `169.254.169.254` does not lead to the public internet; a person may open it with http.allow = ["host:port"]
+        blocked: `169.254.169.254` does not lead to the public internet; a person may open it in owd.toml, under [policy], with http-allow = ["host:port"]
     "#]].assert_eq(&ran.shown());
 }
 

@@ -238,7 +238,7 @@ fn of_url(facts: &Facts, situation: &Situation) -> Own {
     if !named {
         return Own::Ask {
             rule: "ask: host".into(),
-            why: format!("neither a person, the task nor http.allow names `{host}`"),
+            why: format!("no rule names `{host}`, nor does http-allow, in the task or in owd.toml"),
             reason: Reason::Class,
         };
     }
@@ -332,7 +332,9 @@ pub(crate) fn hole_out_of_place(facts: &Facts, situation: &Situation) -> Option<
             (Action::Url { url, .. }, HolePlace::Url | HolePlace::Other(_)) => {
                 let named = is_named(url, situation.task_http) || is_named(url, &situation.settings.http_allow);
                 if !named {
-                    return Some(format!("`{name}` would choose a host that neither the task nor http.allow names"));
+                    return Some(format!(
+                        "`{name}` would choose a host that http-allow names neither in the task nor in owd.toml"
+                    ));
                 }
             }
             (Action::Plain | Action::Paths { .. } | Action::Url { .. }, _) => {}

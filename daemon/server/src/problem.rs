@@ -151,15 +151,17 @@ impl From<TaskError> for Problem {
             }
             TaskError::Exists { .. } => Self::new(ErrorCode::Conflict, error.to_string())
                 .with_hint("choose another name, or change that one with `owctl task edit`"),
-            TaskError::FromFile { .. } => Self::new(ErrorCode::Conflict, error.to_string()),
+            TaskError::FromFile { .. } | TaskError::Refused { .. } => Self::new(ErrorCode::Conflict, error.to_string()),
             TaskError::Revision { .. } => Self::new(ErrorCode::Conflict, error.to_string())
                 .with_hint("look at the task as it is now, then change it again"),
             TaskError::Circle { .. } => {
                 Self::invalid(error.to_string()).with_hint("remove one of the `after` triggers of this circle")
             }
-            TaskError::Refused { .. } | TaskError::Ended { .. } | TaskError::Open { .. } => {
-                Self::new(ErrorCode::Conflict, error.to_string())
-            }
+            TaskError::Ended { id, .. } => Self::new(ErrorCode::Conflict, error.to_string())
+                .with_hint(format!("nothing is left to stop; `owctl run retry {id}` runs its task again")),
+            TaskError::Open { id, .. } => Self::new(ErrorCode::Conflict, error.to_string()).with_hint(format!(
+                "wait for its end with `owctl run watch {id}`, or end it with `owctl run cancel {id}`"
+            )),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Url {
     /// How a server would answer at a URL
     #[arg(long, num_args = 3, value_names = ["URL", "STATUS", "LOCATION"], allow_hyphen_values = true)]
     redirect: Vec<String>,
-    /// An entry of `http.allow`: `host:port` opens that one private address
+    /// An entry of `http-allow`: `host:port` opens that one private address
     #[arg(long, value_name = "HOST")]
     http_allow: Vec<String>,
 }

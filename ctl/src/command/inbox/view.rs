@@ -49,7 +49,7 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
         put!(text, "\nIt asks to {how} {}: {}\n", escape::line(&directory.path), escape::line(&directory.reason));
     }
     if let Some(notice) = &item.text {
-        put!(text, "\n{}\n", escape::block(notice));
+        put!(text, "\n{}\n", escape::block(&clock.in_sentence(notice)));
     }
     text.push('\n');
     match &item.resolution {

@@ -21,7 +21,7 @@ pub(crate) fn one_line(run: &RunView, clock: &Clock, paint: Paint) -> String {
         (None, None) => {}
     }
     if let Some(message) = &run.message {
-        put!(text, ": {}", escape::line(message));
+        put!(text, ": {}", escape::line(&clock.in_sentence(message)));
     }
     text
 }
@@ -30,9 +30,9 @@ pub(crate) fn whole(detail: &RunDetail, clock: &Clock, paint: Paint) -> String {
     let run = &detail.run;
     let mut state = paint.state(&run.state);
     if let Some(message) = &run.message {
-        put!(state, ": {}", escape::line(message));
+        put!(state, ": {}", escape::line(&clock.in_sentence(message)));
     }
-    let mut cause = format!("{}: {}", escape::line(&run.cause.kind), escape::line(&run.cause.text));
+    let mut cause = format!("{}: {}", escape::line(&run.cause.kind), escape::line(&clock.in_sentence(&run.cause.text)));
     if run.cause.text.is_empty() {
         cause.truncate(cause.len() - 2);
     }

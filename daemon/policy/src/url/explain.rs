@@ -56,8 +56,8 @@ fn follow(
         };
         match next {
             Some(next) => url = next.url,
-            None if hop == 1 => return Ok("all addresses are public or opened by http.allow".into()),
-            None => return Ok(format!("public or opened by http.allow, at each of {} redirects", hop - 1)),
+            None if hop == 1 => return Ok("all addresses are public or opened by http-allow".into()),
+            None => return Ok(format!("public or opened by http-allow, at each of {} redirects", hop - 1)),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Guard<'_> {
             || self.hosts.is_none_or(|hosts| is_named(&url, hosts));
         if !known {
             return blocked(format!(
-                "a redirect leads to `{}`, which neither the task nor http.allow names",
+                "a redirect leads to `{}`, which http-allow names neither in the task nor in owd.toml",
                 url.host_str().unwrap_or_default()
             ));
         }
@@ -168,7 +168,7 @@ impl Guard<'_> {
     }
 }
 
-const REMEDY: &str = "; a person may open it with http.allow = [\"host:port\"]";
+const REMEDY: &str = "; a person may open it in owd.toml, under [policy], with http-allow = [\"host:port\"]";
 
 /// Whether a list of `host`, `host:port` and `*.domain` names the URL's host.
 #[must_use]
