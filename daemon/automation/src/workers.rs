@@ -150,7 +150,8 @@ impl Workers {
             let said = store.inputs(run).await?.into_iter();
             let said = said.map(|(number, input)| Fact::Input { number: Some(number), input });
             let outcome = TurnOutcome::Failed { failure: Failure::Internal, message };
-            let facts = said.chain([Fact::TurnEnded { outcome }]).collect();
+            let stopped = Fact::TurnInterrupted { by: "a fault in owd".into(), partial: None };
+            let facts = said.chain([stopped, Fact::TurnEnded { outcome }]).collect();
             return store.idle_run(&RestRequest { session: run, next, facts, ran_for_ms: 0 }, now).await;
         }
         let outcome = Outcome::Failed { failure: Failure::Internal, message };

@@ -21,6 +21,8 @@ pub struct Live {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveEvent {
     pub session: SessionId,
+    /// The journal's length when it was sent: it comes after the facts before this, and is stale once there is one more.
+    pub at: u32,
     pub kind: LiveKind,
     pub payload: Value,
 }
@@ -73,12 +75,13 @@ impl Live {
         LiveReceiver { live: Arc::clone(self), session, events: Some(events) }
     }
 
-    /// Tells the session's watchers. `payload` is only made when there is one.
-    pub fn send(&self, session: SessionId, kind: LiveKind, payload: impl FnOnce() -> Value) {
+    /// Tells the session's watchers, of which `at` is the journal's length as its worker knows it. `payload` is only made
+    /// when someone watches.
+    pub fn send(&self, session: SessionId, at: u32, kind: LiveKind, payload: impl FnOnce() -> Value) {
         let watched = self.watched();
         if let Some(events) = watched.get(&session) {
             // The last watcher may be leaving right now: then nobody hears it.
-            drop(events.send(LiveEvent { session, kind, payload: payload() }));
+            drop(events.send(LiveEvent { session, at, kind, payload: payload() }));
         }
     }
 
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
 
     fn text(live: &Live, session: SessionId, text: &str) {
-        live.send(session, LiveKind::Text, || json!({ "text": text }));
+        live.send(session, 7, LiveKind::Text, || json!({ "text": text }));
     }
 
     #[tokio::test]
@@ -147,7 +150,7 @@ mod tests {
         let (mut first, mut second, mut elsewhere) = (live.subscribe(one), live.subscribe(one), live.subscribe(other));
         text(&live, one, "a");
         text(&live, other, "b");
-        let heard = LiveEvent { session: one, kind: LiveKind::Text, payload: json!({ "text": "a" }) };
+        let heard = LiveEvent { session: one, at: 7, kind: LiveKind::Text, payload: json!({ "text": "a" }) };
         assert_eq!(first.recv().await, LiveNews::Event(heard.clone()));
         assert_eq!(second.recv().await, LiveNews::Event(heard));
         assert!(matches!(elsewhere.recv().await, LiveNews::Event(event) if event.payload == json!({ "text": "b" })));
@@ -158,7 +161,7 @@ mod tests {
         let (live, session) = (Live::new(), SessionId::from_bytes([1; 10]));
         drop(live.subscribe(session));
         assert!(live.watched().is_empty());
-        live.send(session, LiveKind::Text, || unreachable!("nobody watches"));
+        live.send(session, 7, LiveKind::Text, || unreachable!("nobody watches"));
     }
 
     #[tokio::test]

@@ -93,6 +93,7 @@ macro_rules! store_conformance {
             sessions_are_listed_by_their_last_activity
             a_session_sleeps_until_its_time_or_a_message
             a_sleeping_run_is_under_way
+            what_a_person_sets_is_written_where_no_worker_is
             only_an_open_agent_is_spoken_to
             a_removed_session_is_over
             a_chat_goes_on_in_the_next_life

@@ -38,7 +38,7 @@ use tokio::sync::watch;
 pub use error::{ResolveError, SessionError, StoreError, TaskError};
 pub use rows::{
     Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
-    ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter, SaveChange, Saved, SeenFile, Sent,
+    ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile,
     SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenRun, TaskFilter, TaskRow, Tended, WakeTimes,
 };
 pub use sqlite::{SqliteStore, holder, restore};
@@ -210,7 +210,7 @@ pub trait Store: Send + Sync + 'static {
         input: &Input,
         key: Option<&str>,
         now: Timestamp,
-    ) -> Result<Sent, SessionError>;
+    ) -> Result<Said, SessionError>;
 
     /// What was said and is not in the history yet, in the order of its numbers. An input leaves this list in the
     /// transaction that writes its [`Fact::Input`] with this number, by whichever method: each enters once.
@@ -227,6 +227,16 @@ pub trait Store: Send + Sync + 'static {
         until: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<(), StoreError>;
+
+    /// Writes facts to an agent's session that no worker has; false: one has it, and nothing was written. With `withdraw`,
+    /// what it asks is withdrawn for this reason, and it goes on.
+    async fn note_in_session(
+        &self,
+        session: SessionId,
+        facts: &[Fact],
+        withdraw: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, SessionError>;
 
     /// Has a worker look at a session that stands still, although nothing was said.
     async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError>;

@@ -191,7 +191,7 @@ pub struct NewSession {
 
 /// What became of an input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Sent {
+pub struct Said {
     /// Its place in the session's queue; grows from 1.
     pub number: u64,
     /// False: one with this key had come before.

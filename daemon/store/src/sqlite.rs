@@ -53,7 +53,7 @@ use self::view::View;
 use self::writer::{Flush, Tx, Writer};
 use crate::{
     Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
-    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Saved, SeenFile, Sent, SessionError,
+    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Said, Saved, SeenFile, SessionError,
     SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun, TaskError, TaskFilter,
     TaskRow, Tended, WakeTimes,
 };
@@ -343,7 +343,7 @@ impl Store for SqliteStore {
         input: &Input,
         key: Option<&str>,
         now: Timestamp,
-    ) -> Result<Sent, SessionError> {
+    ) -> Result<Said, SessionError> {
         let (input, key) = (input.clone(), key.map(str::to_owned));
         self.write(now, move |tx| sessions::say(tx, session, &input, key.as_deref(), now)).await
     }
@@ -364,6 +364,17 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let request = request.clone();
         self.write(now, move |tx| sessions::rest(tx, &request, until, now)).await
+    }
+
+    async fn note_in_session(
+        &self,
+        session: SessionId,
+        facts: &[Fact],
+        withdraw: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, SessionError> {
+        let (facts, withdraw) = (facts.to_vec(), withdraw.map(str::to_owned));
+        self.write(now, move |tx| sessions::note(tx, session, &facts, withdraw.as_deref(), now)).await
     }
 
     async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError> {

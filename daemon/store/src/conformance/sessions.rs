@@ -242,6 +242,23 @@ pub async fn a_sleeping_run_is_under_way(place: &impl Place) {
     assert_eq!(take(&store, noon()).await.len(), 1);
 }
 
+pub async fn what_a_person_sets_is_written_where_no_worker_is(place: &impl Place) {
+    let store = place.open().await;
+    let session = create(&store).await;
+    let set = [Fact::ModeSet { mode: Mode::Edit }];
+    assert!(store.note_in_session(session, &set, None, noon()).await.expect("written"));
+    say(&store, session, "x").await;
+    let taken = take_chats(&store).await.remove(0);
+    assert_eq!(taken.journal.len(), 1);
+    assert!(!store.note_in_session(session, &set, None, noon()).await.expect("refused"), "its worker writes");
+    let item = park(&store, &taken, &[call(0, "x")], noon()).await[0];
+    let interrupted = [Fact::TurnInterrupted { by: "anna".into(), partial: None }];
+    assert!(store.note_in_session(session, &interrupted, Some("interrupted"), noon()).await.expect("written"));
+    let item = store.item(item).await.expect("read").expect("there");
+    assert_eq!(item.state.word(), "withdrawn");
+    assert_eq!(take_chats(&store).await.len(), 1, "it goes on, to close its turn");
+}
+
 pub async fn only_an_open_agent_is_spoken_to(place: &impl Place) {
     let store = place.open().await;
     save(&store, &spec("steps", vec![]), noon()).await;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::blobs;
 use super::ending::{Cancelled, cancel_open, finish};
+use super::items;
 use super::journal;
 use super::life::RESTORED_TURN;
 use super::runs::{RunRow, queue_again, run_at, run_row, tell_run};
@@ -14,7 +15,7 @@ use super::stream::tell;
 use super::tasks::{self, Definition, signed_limit};
 use super::view::{Source, View, json, maybe_micros, micros, signed, unsigned};
 use super::writer::Tx;
-use crate::{NewSession, Page, PageRequest, RestRequest, Sent, SessionError, SessionFilter, SessionRow, StoreError};
+use crate::{NewSession, Page, PageRequest, RestRequest, Said, SessionError, SessionFilter, SessionRow, StoreError};
 
 const SESSIONS: Source = Source { table: "sessions", key: 0 };
 const INPUTS: Source = Source { table: "inputs", key: 0 };
@@ -71,13 +72,13 @@ pub(crate) fn say(
     input: &Input,
     key: Option<&str>,
     now: Timestamp,
-) -> Result<Sent, SessionError> {
+) -> Result<Said, SessionError> {
     let row = open_session(tx, session)?;
     let order = row.run.order;
     if let Some(key) = key {
         let known = tx.value("SELECT number FROM inputs WHERE run = ?1 AND key = ?2", params![order, key])?;
         if let Some(number) = known {
-            return Ok(Sent { number: unsigned(number), new: false });
+            return Ok(Said { number: unsigned(number), new: false });
         }
     }
     let number = tx.value("UPDATE runs SET inputs = inputs + 1 WHERE ord = ?1 RETURNING inputs", [order])?;
@@ -103,7 +104,7 @@ pub(crate) fn say(
     }
     tx.group.touch(session);
     tell_session(tx, "session.said", session, &json!({ "number": number, "source": input.source }), now)?;
-    Ok(Sent { number, new: true })
+    Ok(Said { number, new: true })
 }
 
 /// The beginning of what was said first.
@@ -204,6 +205,26 @@ pub(crate) fn rest(
     tell_run(tx, "run.idle", *session, &payload, now)
 }
 
+/// Writes facts to a session that no worker has; false: one has it, and nothing was written. With `withdraw`, what it asks
+/// is withdrawn for this reason, and it goes on.
+pub(crate) fn note(
+    tx: &mut Tx<'_>,
+    session: RunId,
+    facts: &[Fact],
+    withdraw: Option<&str>,
+    now: Timestamp,
+) -> Result<bool, SessionError> {
+    let row = open_session(tx, session)?;
+    if row.run.state == RunState::Running {
+        return Ok(false);
+    }
+    journal::write(tx, &row, facts, now)?;
+    if let Some(why) = withdraw {
+        items::ask_anew(tx, &row, why, now)?;
+    }
+    Ok(true)
+}
+
 /// A session that stands still is to be looked at by a worker, without an input.
 pub(crate) fn rouse(tx: &mut Tx<'_>, session: RunId, now: Timestamp) -> Result<(), SessionError> {
     let row = open_session(tx, session)?;
@@ -244,7 +265,8 @@ pub(crate) fn remove(tx: &mut Tx<'_>, session: RunId, why: &str, now: Timestamp)
 pub(crate) fn settle_restored(tx: &mut Tx<'_>, row: &RunRow, now: Timestamp) -> Result<(), StoreError> {
     if row.next_seq > 0 {
         let outcome = TurnOutcome::Failed { failure: Failure::Unknown, message: RESTORED_TURN.into() };
-        journal::write(tx, row, &[Fact::TurnEnded { outcome }], now)?;
+        let interrupted = Fact::TurnInterrupted { by: "the restore of a backup".into(), partial: None };
+        journal::write(tx, row, &[interrupted, Fact::TurnEnded { outcome }], now)?;
     }
     tx.change("UPDATE runs SET state = 'idle', not_before = NULL, answered = 0 WHERE ord = ?1", [row.run.order])?;
     Ok(())
