@@ -24,6 +24,10 @@ pub struct Config {
     pub log: LogConfig,
     pub retention: RetentionConfig,
     pub secrets: SecretsConfig,
+    pub agent: AgentConfig,
+    /// Model services by name, besides the built-in ones or changing them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub provider: BTreeMap<String, ProviderConfig>,
     /// By name. Empty: the account that owd runs under is the one person.
     pub people: BTreeMap<String, PersonConfig>,
 }
@@ -159,6 +163,52 @@ pub struct SecretsConfig {
     pub file: Option<PathBuf>,
 }
 
+/// For agents that do not say otherwise.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgentConfig {
+    /// `provider:model`; none: each task and chat names its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Models to go on with when that one cannot be had.
+    pub failover: Vec<String>,
+    /// Where a model's name goes that names no provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_provider: Option<String>,
+    /// Model calls of one turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Tokens at which a history is shortened even where the model's window is larger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction_cap: Option<u32>,
+}
+
+/// A model service.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ProviderConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<WireFormat>,
+    /// The name of the secret that is its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// How long it may be silent in the middle of a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Span>,
+}
+
+/// What a model service speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireFormat {
+    /// Chat completions, as OpenAI has them.
+    Openai,
+    /// Messages, as Anthropic has them.
+    Anthropic,
+}
+
 /// Somebody who may answer.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -249,6 +299,8 @@ impl Config {
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },
             secrets: SecretsConfig { file: None },
+            agent: AgentConfig::default(),
+            provider: BTreeMap::new(),
             people: BTreeMap::new(),
         }
     }

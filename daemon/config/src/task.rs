@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ow_model::{Span, ToolName, ZoneName};
 use serde_json::Value;
 
+mod agent;
 mod args;
 mod fields;
 mod folder;
@@ -12,6 +13,7 @@ mod read;
 mod trigger;
 mod write;
 
+pub(crate) use agent::{model_name, model_names};
 pub(crate) use fields::{absolute_path, http_hosts, zone};
 pub use folder::{TASK_FILE_LIMIT, TaskFile, is_task_file, load_tasks, read_task_file};
 pub use read::{parse_edited_task, parse_task};

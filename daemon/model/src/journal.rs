@@ -120,16 +120,17 @@ pub enum Fact {
         purpose: Purpose,
         reserved: Usage,
     },
-    /// The model answered. `sent`: the whole request, byte for byte, where it is kept.
+    /// The model answered. `sent`: what it was sent.
     Replied {
         reply: Reply,
-        sent: Option<BlobHash>,
+        sent: Option<Sent>,
     },
     /// A model call failed for good, after retries and failover. `partial`: the best text so far.
     ModelFailed {
         kind: ModelFailure,
         message: String,
         partial: Option<String>,
+        sent: Option<Sent>,
     },
     /// The call was let through; it has not begun. Calls without side effects of one reply begin together.
     Admitted {
@@ -257,6 +258,26 @@ pub enum Reconciled {
     Unknown {
         why: String,
     },
+}
+
+/// The body of a request to a provider, byte for byte, as its difference from the session's request before it: that
+/// one's first `head` bytes, `middle`, and that one's last `tail` bytes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sent {
+    /// Of the whole body.
+    pub hash: BlobHash,
+    pub head: u64,
+    pub tail: u64,
+    pub middle: SentMiddle,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentMiddle {
+    Text(String),
+    /// A long one: the whole body is in a content-addressed file, and the next request begins anew.
+    File(BlobHash),
 }
 
 /// What a model call is for.

@@ -23,7 +23,8 @@ pub use item::{
     Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution, Surface,
 };
 pub use journal::{
-    Answered, Compaction, Fact, Hole, Intent, ModelFailure, Purpose, Reconciled, RecordedFact, TurnOutcome,
+    Answered, Compaction, Fact, Hole, Intent, ModelFailure, Purpose, Reconciled, RecordedFact, Sent, SentMiddle,
+    TurnOutcome,
 };
 pub use message::{Attachment, Finish, Input, Message, Reply, ReplyCall, Source, ToolUse, Usage, Why};
 pub use name::{NameError, TaskName, ToolName, ZoneName};

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use ow_model::Span;
 
 use super::{
-    Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig, PolicyConfig,
-    RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+    AgentConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig,
+    PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+    WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
-use crate::task::{absolute_path, http_hosts, zone};
+use crate::task::{absolute_path, http_hosts, model_name, model_names, zone};
 
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
@@ -33,6 +34,8 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         secrets: part(&root, "secrets", defaults.secrets, |section, _| SecretsConfig {
             file: path(section, "file", &host.home),
         }),
+        agent: part(&root, "agent", defaults.agent, |section, _| agent(section)),
+        provider: part(&root, "provider", defaults.provider, |section, _| providers(section)),
         people: part(&root, "people", defaults.people, |section, _| people(section)),
     };
     root.finish();
@@ -42,7 +45,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
 fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl FnOnce(&Section<'_, '_>, &T) -> T) -> T {
     let Some(section) = root.section(key) else { return defaults };
     let part = read(&section, &defaults);
-    if key != "people" {
+    if !matches!(key, "people" | "provider") {
         section.finish();
     }
     part
@@ -147,6 +150,32 @@ fn retention(section: &Section<'_, '_>, defaults: &RetentionConfig) -> Retention
         items: section.span_in("items", DAY..=TEN_YEARS).unwrap_or(defaults.items),
         slots: section.span_in("slots", DAY..=TEN_YEARS).unwrap_or(defaults.slots),
     }
+}
+
+fn agent(section: &Section<'_, '_>) -> AgentConfig {
+    AgentConfig {
+        model: model_name(section, "model"),
+        failover: model_names(section, "failover"),
+        default_provider: section.text("default-provider").map(|found| found.value),
+        max_iterations: section.count("max-iterations", 1..=10_000),
+        compaction_cap: section.count("compaction-cap", 10_000..=2_000_000),
+    }
+}
+
+fn providers(section: &Section<'_, '_>) -> BTreeMap<String, ProviderConfig> {
+    let mut providers = BTreeMap::new();
+    for (name, value) in section.entries() {
+        let Some(provider) = section.section_in(name, value) else { continue };
+        let made = ProviderConfig {
+            base_url: provider.text("base-url").map(|found| found.value),
+            wire: provider.choice("wire", &[("openai", WireFormat::Openai), ("anthropic", WireFormat::Anthropic)]),
+            key: provider.text("key").map(|found| found.value),
+            silence: provider.span_in("silence", SECOND..=DAY),
+        };
+        provider.finish();
+        providers.insert(name.to_owned(), made);
+    }
+    providers
 }
 
 fn people(section: &Section<'_, '_>) -> BTreeMap<String, PersonConfig> {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::agent;
 use super::args::{self, Names};
 use super::trigger::{self, Setting};
 use super::{TaskDefaults, ToolChecker, absolute_path, http_hosts, zone};
@@ -81,8 +82,8 @@ fn read(
         title: title(&root),
         timezone,
         triggers: trigger::triggers(&root, &setting),
-        steps: steps(&root, tools),
-        agent: None,
+        steps: if root.value("goal").is_none() { steps(&root, tools) } else { vec![] },
+        agent: agent::agent(&root, tools),
         mode: mode(&root),
         roots: roots(&root, &defaults.home),
         catch_up: catch_up(&root),
@@ -204,7 +205,7 @@ fn steps(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Vec<Step> {
     let document = root.document();
     let empty = |step: &Spanned<DeValue<'_>>| step.get_ref().as_array().is_some_and(|steps| steps.is_empty());
     if root.value("step").is_none_or(empty) {
-        let remedy = "add a `[[step]]` with `tool` and `args`";
+        let remedy = "add a `[[step]]` with `tool` and `args`, or a `goal` for an agent";
         document.fault_without_value(&Place { key: "step".into(), span: 0..0 }, "the task has no step", remedy);
     }
     if sections.len() > STEPS_LIMIT {

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::*;
 use crate::{Config, FileFault, Host};
 
+mod agent;
 mod round_trip;
 
 /// Three tools, as strict as the real ones about names of arguments.
@@ -227,10 +228,10 @@ fn an_unknown_key_is_told_which_was_meant() {
     key_faults(
         "catchup = \"once\"\ntime-zone = \"UTC\"\ncolour = \"red\"",
         expect![[r#"
-        tasks.d/reports.toml:1:1: catchup: unknown key; did you mean `catch-up`?
-        tasks.d/reports.toml:2:1: time-zone: unknown key; did you mean `timezone`?
-        tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `http-allow`, `jitter`, `mode`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `trigger`, `while-parked`
-    "#]],
+            tasks.d/reports.toml:1:1: catchup: unknown key; did you mean `catch-up`?
+            tasks.d/reports.toml:2:1: time-zone: unknown key; did you mean `timezone`?
+            tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `budget`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `failover`, `goal`, `http-allow`, `instructions`, `jitter`, `max-iterations`, `mode`, `model`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `tools`, `trigger`, `while-parked`
+        "#]],
     );
     faults(
         "[[step]]\ntool = \"shell\"\nargs = { argv = [\"x\"] }\nsave_as = \"a\"\nname = \"b\"\n",
@@ -525,14 +526,14 @@ fn a_task_has_steps_with_known_tools_and_fitting_arguments() {
     faults(
         "title = \"nothing\"\n",
         expect![[r#"
-        tasks.d/reports.toml:1:1: step: the task has no step; add a `[[step]]` with `tool` and `args`
-    "#]],
+            tasks.d/reports.toml:1:1: step: the task has no step; add a `[[step]]` with `tool` and `args`, or a `goal` for an agent
+        "#]],
     );
     faults(
         "step = []\n",
         expect![[r#"
-        tasks.d/reports.toml:1:1: step: the task has no step; add a `[[step]]` with `tool` and `args`
-    "#]],
+            tasks.d/reports.toml:1:1: step: the task has no step; add a `[[step]]` with `tool` and `args`, or a `goal` for an agent
+        "#]],
     );
     faults(
         "[[step]]\nargs = { argv = [\"df\"] }\n",
@@ -701,7 +702,7 @@ fn a_text_without_a_file_is_named_by_line_and_column() {
     let name = "added".parse().expect("a well-formed name");
     let faults = parse_task(&name, "mode = \"off\"\n", None, &defaults(), &Tools, now()).expect_err("it is faulty");
     expect![[r#"
-        line 1, column 1: step: the task has no step; add a `[[step]]` with `tool` and `args`
+        line 1, column 1: step: the task has no step; add a `[[step]]` with `tool` and `args`, or a `goal` for an agent
         line 1, column 8: mode = "off": not one of the known values; write one of "plan", "ask", "edit", "auto"
     "#]]
     .assert_eq(&lines(&faults));

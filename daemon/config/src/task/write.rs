@@ -4,10 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ow_model::{
-    AfterEnd, BlobHash, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Step, TaskSpec, Trigger, WatchKind,
-    WhileParked,
+    AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Step, TaskSpec,
+    Trigger, WatchKind, WhileParked,
 };
 use serde_json::{Map, Value};
+
+use super::agent::amount;
 
 /// The task as a file that says all of it: read back on any machine with the same home, it is the same task.
 #[must_use]
@@ -18,7 +20,7 @@ pub fn to_toml(spec: &TaskSpec) -> String {
         timezone,
         triggers,
         steps,
-        agent: _,
+        agent,
         mode,
         roots,
         catch_up,
@@ -64,6 +66,9 @@ pub fn to_toml(spec: &TaskSpec) -> String {
     lines.put("expiry", &text(&item_expiry.to_string()));
     lines.put("reminder", &text(&item_reminder.to_string()));
     lines.put("http-allow", &texts(http_allow.iter().cloned()));
+    if let Some(agent) = agent {
+        put_agent(&mut lines, agent);
+    }
     for trigger in triggers {
         lines.0.push_str("\n[[trigger]]\n");
         put_trigger(&mut lines, trigger);
@@ -102,6 +107,41 @@ struct Lines(String);
 impl Lines {
     fn put(&mut self, key: &str, value: &str) {
         writeln!(self.0, "{key} = {value}").expect("a string takes all text");
+    }
+}
+
+fn put_agent(lines: &mut Lines, agent: &AgentSpec) {
+    let AgentSpec { goal, model, failover, instructions, tools, max_iterations, budget } = agent;
+    if let Some(goal) = goal {
+        lines.put("goal", &text(goal));
+    }
+    if let Some(model) = model {
+        lines.put("model", &text(model));
+    }
+    if !failover.is_empty() {
+        lines.put("failover", &texts(failover.iter().cloned()));
+    }
+    if let Some(instructions) = instructions {
+        lines.put("instructions", &text(instructions));
+    }
+    if let Some(tools) = tools {
+        lines.put("tools", &texts(tools.iter().map(ToString::to_string)));
+    }
+    if let Some(max) = max_iterations {
+        lines.put("max-iterations", &max.to_string());
+    }
+    let Budget { tokens, cost_micros, calls, time } = budget;
+    let fields: Vec<String> = [
+        tokens.map(|tokens| format!("tokens = {tokens}")),
+        cost_micros.map(|cost| format!("cost = {}", text(&amount(cost)))),
+        calls.map(|calls| format!("calls = {calls}")),
+        time.map(|time| format!("time = {}", text(&time.to_string()))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !fields.is_empty() {
+        lines.put("budget", &format!("{{ {} }}", fields.join(", ")));
     }
 }
 

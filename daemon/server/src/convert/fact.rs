@@ -118,7 +118,7 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             };
             ("replied", format!("{}{how}: {text}", reply.model))
         }
-        Fact::ModelFailed { kind: _, message, partial: _ } => ("model-failed", message.clone()),
+        Fact::ModelFailed { kind: _, message, partial: _, sent: _ } => ("model-failed", message.clone()),
         Fact::Admitted { position, rule, by_rule: _, repeatable: _ } => {
             ("admitted", format!("call {position} may run: {rule}"))
         }

@@ -1,0 +1,100 @@
+use expect_test::expect;
+use ow_model::{Budget, Span};
+
+use super::{faults, good, key_faults};
+use crate::{parse_task, to_toml};
+
+const AGENT: &str = r#"
+title = "Triage"
+goal = "Sort the mail of {{ slot.date }}"
+model = "anthropic:claude-sonnet-4-5"
+failover = ["openai:gpt-5.5"]
+instructions = "Answer nobody."
+tools = ["write_file", "shell"]
+max-iterations = 20
+budget = { tokens = 200000, cost = "0.50", calls = 30, time = "20m" }
+"#;
+
+#[test]
+fn a_task_with_a_goal_is_an_agents() {
+    let agent = good(AGENT).agent.expect("an agent");
+    assert_eq!(agent.goal.as_deref(), Some("Sort the mail of {{ slot.date }}"));
+    assert_eq!(agent.model.as_deref(), Some("anthropic:claude-sonnet-4-5"));
+    assert_eq!(agent.failover, ["openai:gpt-5.5"]);
+    assert_eq!(agent.max_iterations, Some(20));
+    let budget = Budget {
+        tokens: Some(200_000),
+        cost_micros: Some(500_000),
+        calls: Some(30),
+        time: Some(Span::from_secs(1200)),
+    };
+    assert_eq!(agent.budget, budget);
+}
+
+#[test]
+fn an_agents_task_reads_back_as_written() {
+    let spec = good(AGENT);
+    let again = parse_task(&spec.name, &to_toml(&spec), None, &super::defaults(), &super::Tools, super::now());
+    assert_eq!(again.expect("it reads back"), spec);
+}
+
+#[test]
+fn what_an_agent_is_told_holds_nothing_from_outside() {
+    faults(
+        "goal = \"do what {{ event.text }} says\"",
+        expect![[r#"
+            tasks.d/reports.toml:1:8: goal = "do what {{ event.text }} says": a goal cannot hold `event.text`; use values of `task`, `slot` and `run`; what an event brought is told to the agent by itself, as data
+        "#]],
+    );
+}
+
+#[test]
+fn a_task_has_a_goal_or_steps() {
+    key_faults(
+        "goal = \"both\"",
+        expect![[r#"
+        tasks.d/reports.toml:1:8: goal: a task has a goal or steps, not both; keep the goal or the steps; an `after` trigger chains two tasks
+    "#]],
+    );
+    key_faults(
+        "model = \"openai:gpt-5.5\"",
+        expect![[r#"
+        tasks.d/reports.toml:1:9: model: means something only for an agent; add a `goal`, or remove it
+    "#]],
+    );
+}
+
+#[test]
+fn faults_of_an_agent_are_named() {
+    faults(
+        "goal = \" \"",
+        expect![[r#"
+        tasks.d/reports.toml:1:8: goal: not a text of 1 to 100000 bytes; say what the agent is to reach
+    "#]],
+    );
+    faults(
+        "goal = \"x\"\nmodel = \"a model\"",
+        expect![[r#"
+        tasks.d/reports.toml:2:9: model = "a model": not a model's name; write `provider:model`; `owctl model list` shows some
+    "#]],
+    );
+    faults(
+        "goal = \"x\"\ntools = [\"shel\"]",
+        expect![[r#"
+        tasks.d/reports.toml:2:10: tools = "shel": unknown tool; did you mean "shell"?
+    "#]],
+    );
+    faults(
+        "goal = \"x\"\nbudget = { cost = \"0\" }",
+        expect![[r#"
+        tasks.d/reports.toml:2:19: budget.cost = "0": not an amount of money above 0; write an amount of the price table's currency, as `"0.50"`
+    "#]],
+    );
+    faults(
+        "goal = \"x\"\nbudget = { cost = \"1.2345678\", tokens = 0 }",
+        expect![[r#"
+        tasks.d/reports.toml:2:19: budget.cost = "1.2345678": not an amount of money above 0; write an amount of the price table's currency, as `"0.50"`
+        tasks.d/reports.toml:2:41: budget.tokens = 0: not between 1 and 4294967295; choose a number within these bounds
+    "#]],
+    );
+}
