@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
+use std::path::Path;
 
 use ow_client::ClientError;
 use ow_protocol::{ErrorBody, ErrorCode};
@@ -109,6 +110,15 @@ impl Failure {
     #[must_use]
     pub(crate) fn details(mut self, details: Vec<String>) -> Self {
         self.details = details;
+        self
+    }
+
+    /// Owd knows no file names: where it was sent too much, says what was.
+    #[must_use]
+    pub(crate) fn too_large_is(mut self, file: &Path) -> Self {
+        if *self.code == *word(ErrorCode::TooLarge) {
+            self.message = format!("{} is too large: {}", file.display(), self.message);
+        }
         self
     }
 

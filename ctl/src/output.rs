@@ -148,7 +148,8 @@ fn failure_in_words(failure: &Failure, paint: Paint) -> String {
     let mut text = format!("{} {}", paint.in_colour(Colour::Red, "error:"), escape::block(&failure.message));
     for detail in &failure.details {
         text.push_str("\n  ");
-        text.push_str(&escape::block(detail));
+        // A detail is a line: a file's name in it must not make another one.
+        text.push_str(&escape::line(detail));
     }
     if let Some(hint) = &failure.hint {
         text.push('\n');

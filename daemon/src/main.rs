@@ -11,6 +11,7 @@ mod key;
 mod life;
 mod log;
 mod people;
+mod remedy;
 mod restore;
 
 use std::process::ExitCode;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("owd: {error:#}");
+            if let Some(remedy) = remedy::of(&error) {
+                eprintln!("next: {remedy}");
+            }
             ExitCode::FAILURE
         }
     }

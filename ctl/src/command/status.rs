@@ -79,7 +79,13 @@ fn refused(addresses: u64) -> String {
 pub(crate) fn warnings(status: &StatusView, paint: Paint) -> String {
     let mut text = String::new();
     for warning in &status.warnings {
-        let head = format!("warning: {}: {}", escape::line(&warning.about), escape::block(&warning.message));
+        let message = escape::block(&warning.message);
+        // Faults of a file begin with its name.
+        let head = if warning.message.starts_with(&*warning.about) {
+            format!("warning: {message}")
+        } else {
+            format!("warning: {}: {message}", escape::line(&warning.about))
+        };
         put!(text, "\n{}\n", paint.in_colour(Colour::Yellow, &head));
         if let Some(hint) = &warning.hint {
             put!(text, "  {}\n", escape::block(hint));

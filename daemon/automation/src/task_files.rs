@@ -12,7 +12,7 @@ use ow_store::{SaveChange, StoreError, TaskError};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -24,6 +24,9 @@ use crate::warnings::{Warning, WarningKind};
 const QUIET: Duration = Duration::from_millis(200);
 /// In a folder that is never quiet they are read after this.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What the store did not take is read again after this, then after twice as long, and so on.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 /// The folder of task files and what was last made of each.
 pub(crate) struct TaskFiles {
@@ -34,6 +37,8 @@ pub(crate) struct TaskFiles {
     known: BTreeMap<PathBuf, Known>,
     /// Why the folder could not be read.
     folder_fault: Option<String>,
+    /// When the store has failed a load: how long to wait for the next try.
+    retry: Option<Duration>,
     /// Until the first load is over: the tasks in it that start with owd.
     starting: Option<BTreeSet<TaskName>>,
 }
@@ -41,8 +46,23 @@ pub(crate) struct TaskFiles {
 /// A file as it was read.
 struct Known {
     stamp: Stamp,
-    /// All that is wrong with it; empty: its task stands.
+    /// All that is wrong with it, a line each; empty: its task stands.
     faults: Vec<String>,
+    hint: &'static str,
+}
+
+const CORRECT_IT: &str = "correct the file; what was loaded from it before goes on";
+const COMES_AGAIN: &str = "owd tries again by itself; `owctl doctor` checks the disk";
+
+impl Known {
+    fn faulty(stamp: Stamp, faults: Vec<String>, hint: &'static str) -> Self {
+        // A file's name may hold line ends.
+        Self {
+            stamp,
+            faults: faults.into_iter().map(|fault| fault.replace(char::is_control, "\u{fffd}")).collect(),
+            hint,
+        }
+    }
 }
 
 /// Tells whether a file may have changed, without reading it. None: it is read again at the next occasion.
@@ -63,6 +83,14 @@ struct Fresh {
     text: Result<String, String>,
 }
 
+/// Whether the store took all that the folder has for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Taken {
+    Wholly,
+    /// It failed in between.
+    Partly,
+}
+
 /// What is in the folder.
 struct Listed {
     /// Every task file that is there, by path, with the name of its task where it has one.
@@ -72,7 +100,15 @@ struct Listed {
 
 impl TaskFiles {
     pub(crate) fn new(shared: Arc<Shared>, check: Check, life: String) -> Self {
-        Self { shared, check, life, known: BTreeMap::new(), folder_fault: None, starting: Some(BTreeSet::new()) }
+        Self {
+            shared,
+            check,
+            life,
+            known: BTreeMap::new(),
+            folder_fault: None,
+            retry: None,
+            starting: Some(BTreeSet::new()),
+        }
     }
 
     /// Reads the files again when the folder changes or someone asks, until `stop` is cancelled. What is under way
@@ -88,12 +124,20 @@ impl TaskFiles {
 
     async fn follow(&mut self, changed: &Notify, mut asked: mpsc::Receiver<oneshot::Sender<Vec<String>>>) {
         loop {
+            let retry = self.retry;
+            let comes_again = async move {
+                match retry {
+                    Some(wait) => sleep(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
             let answer = tokio::select! {
                 answer = asked.recv() => match answer {
                     Some(answer) => Some(answer),
                     None => break,
                 },
                 () = changed.notified() => None,
+                () = comes_again => None,
             };
             if answer.is_none() {
                 let patience = Instant::now() + PATIENCE;
@@ -124,7 +168,10 @@ impl TaskFiles {
         match listed {
             Ok(listed) => {
                 self.folder_fault = None;
-                self.take_in(listed).await;
+                let failed_before = self.retry.take();
+                if self.take_in(listed).await == Taken::Partly {
+                    self.retry = Some(failed_before.map_or(FIRST_RETRY, |wait| (wait * 2).min(LONGEST_RETRY)));
+                }
             }
             Err(error) => {
                 // Files that cannot be seen may all be there: nothing is paused.
@@ -137,7 +184,7 @@ impl TaskFiles {
         self.show_warnings();
     }
 
-    async fn take_in(&mut self, listed: Listed) {
+    async fn take_in(&mut self, listed: Listed) -> Taken {
         let Listed { present, fresh } = listed;
         self.known.retain(|path, _| present.contains_key(path));
         let mut left = vec![];
@@ -148,14 +195,15 @@ impl TaskFiles {
             };
             match checked {
                 Ok((spec, text)) => left.push((path, stamp, spec, text)),
-                Err(faults) => drop(self.known.insert(path, Known { stamp, faults })),
+                Err(faults) => drop(self.known.insert(path, Known::faulty(stamp, faults, CORRECT_IT))),
             }
         }
-        self.save_all(left).await;
-        let gone_failed = self.pause_gone(&present).await;
-        if let Err(error) = gone_failed {
-            warn!(%error, "tasks whose files are gone were not paused; tried again at the next change");
+        let saved = self.save_all(left).await;
+        let paused = self.pause_gone(&present).await;
+        if let Err(error) = &paused {
+            warn!(error = error as &dyn std::error::Error, "tasks whose files are gone were not paused; trying again");
         }
+        if paused.is_err() { Taken::Partly } else { saved }
     }
 
     /// Checks a definition. An `at` that has fired since its task was saved is past, and no fault.
@@ -171,37 +219,39 @@ impl TaskFiles {
 
     /// Saves what was read. One that is refused may stand once another has been saved: an `after` that was turned
     /// round makes no circle in the end.
-    async fn save_all(&mut self, mut left: Vec<(PathBuf, Stamp, TaskSpec, String)>) {
+    async fn save_all(&mut self, mut left: Vec<(PathBuf, Stamp, TaskSpec, String)>) -> Taken {
         loop {
             let before = left.len();
             let mut refused = vec![];
             for (path, stamp, spec, text) in left {
                 match self.save(&spec, &text).await {
-                    Ok(()) => drop(self.known.insert(path, Known { stamp, faults: vec![] })),
+                    Ok(()) => drop(self.known.insert(path, Known { stamp, faults: vec![], hint: "" })),
                     Err(error) => refused.push((path, stamp, spec, text, error)),
                 }
             }
             let progress = refused.len() < before;
             if !progress || refused.is_empty() {
+                let failed = refused.iter().any(|(.., error)| matches!(error, TaskError::Store(_)));
                 for (path, stamp, _, _, error) in refused {
                     self.refuse(path, stamp, &error);
                 }
-                return;
+                return if failed { Taken::Partly } else { Taken::Wholly };
             }
             left = refused.into_iter().map(|(path, stamp, spec, text, _)| (path, stamp, spec, text)).collect();
         }
     }
 
     fn refuse(&mut self, path: PathBuf, stamp: Stamp, error: &TaskError) {
-        let remedy = match error {
-            TaskError::Store(_) => "see `owctl doctor`, then `owctl reload`",
-            TaskError::Circle { .. } => "take one of these `after` triggers out",
-            _ => "correct the file; what was loaded from it before goes on",
+        let known = match error {
+            // A store that failed says nothing about the file: it is read again at the next occasion.
+            TaskError::Store(_) => Known::faulty(None, vec![format!("{}: {error}", path.display())], COMES_AGAIN),
+            TaskError::Circle { .. } => {
+                let fault = format!("{}: {error}; take one of these `after` triggers out", path.display());
+                Known::faulty(stamp, vec![fault], CORRECT_IT)
+            }
+            _ => Known::faulty(stamp, vec![format!("{}: {error}; {CORRECT_IT}", path.display())], CORRECT_IT),
         };
-        let faults = vec![format!("{}: {error}; {remedy}", path.display())];
-        // A store that failed says nothing about the file: it is read again at the next occasion.
-        let stamp = if matches!(error, TaskError::Store(_)) { None } else { stamp };
-        self.known.insert(path, Known { stamp, faults });
+        self.known.insert(path, known);
     }
 
     async fn save(&mut self, spec: &TaskSpec, text: &str) -> Result<(), TaskError> {
@@ -267,7 +317,7 @@ impl TaskFiles {
                 kind: WarningKind::TaskFile,
                 about: path.display().to_string(),
                 message: known.faults.join("\n"),
-                hint: Some("correct the file; what was loaded from it before goes on".into()),
+                hint: Some(known.hint.into()),
             });
         }
         self.shared.warnings.replace(WarningKind::TaskFile, warnings);

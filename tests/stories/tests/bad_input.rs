@@ -196,6 +196,84 @@ fn a_request_that_is_too_large_is_refused_and_nothing_stops() {
 }
 
 #[test]
+fn a_definition_that_is_too_large_is_named_by_its_file() {
+    let scratch = Scratch::new();
+    let owd = scratch.start();
+    let file = scratch.path().join("large.toml");
+    fs::write(&file, format!("title = \"{}\"\n{STEP}", "x".repeat(17 * 1024 * 1024))).expect("a file");
+    let refused = owd.owctl.run(&["task", "add", &file.to_string_lossy()]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("large.toml") && refused.stderr.contains("16 MiB"), "{}", refused.stderr);
+    assert_eq!(rows(&owd.owctl.json(&["task", "list"])).len(), 0);
+}
+
+#[test]
+fn a_task_file_whose_name_is_no_task_name_is_told_and_the_others_go_on() {
+    let scratch = Scratch::new();
+    scratch.task("fine", STEP);
+    let names = ["; rm -rf ~.toml", "-o.toml", "two words.toml", "two\nlines.toml", "\u{202e}lmot.toml"];
+    for name in names {
+        fs::write(scratch.path().join("config/tasks.d").join(name), STEP).expect("a file");
+    }
+    let owd = scratch.start();
+    let refused = owd.owctl.run(&["reload"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    for part in ["; rm -rf ~", "-o", "two words", "rename the file"] {
+        assert!(refused.stderr.contains(part), "`{part}` is not told of: {}", refused.stderr);
+    }
+    let status = owd.owctl.run(&["status"]);
+    for told in [&refused.stderr, &status.stdout] {
+        assert!(!told.contains('\u{202e}') && !told.contains("two\nlines"), "a name drives the terminal: {told}");
+    }
+    assert_eq!(owd.owctl.json(&["status"])["warnings"].as_array().map(Vec::len), Some(names.len()));
+    assert_eq!(rows(&owd.owctl.json(&["task", "list"])).len(), 1);
+    owd.owctl.ok(&["task", "run", "fine", "--wait"]);
+}
+
+/// What stands where owd's own files are to be is named and left alone.
+#[test]
+fn what_is_in_the_way_of_owds_files_is_named_with_a_remedy() {
+    for (place, is_folder, told) in [
+        ("data", false, ["/data: not a directory", "--data-dir"]),
+        ("data/owd.db", true, ["/data/owd.db is damaged", "move it away"]),
+        ("owd.sock", true, ["/owd.sock is in the way", "not a socket"]),
+    ] {
+        let scratch = Scratch::new();
+        let path = scratch.path().join(place);
+        if is_folder {
+            fs::create_dir_all(&path).expect("a folder");
+        } else {
+            fs::write(&path, "mine").expect("a file");
+        }
+        let start = Answer::within_limit(&mut scratch.command());
+        assert_eq!(start.code, 1, "{place}: {}", start.stderr);
+        for part in told {
+            assert!(start.stderr.contains(part), "`{part}` is not told of: {}", start.stderr);
+        }
+        assert_eq!(fs::metadata(&path).expect("it is kept").is_dir(), is_folder);
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_when_owd_starts_is_named_with_a_remedy() {
+    let scratch = Scratch::new();
+    let fault = Fault {
+        call: FaultCall::Write,
+        action: FaultAction::NoSpace,
+        number: 1,
+        until: scratch.path().join("room"),
+        count: scratch.path().join("count"),
+    };
+    let mut command = scratch.command();
+    fault.apply(&mut command);
+    let start = Answer::within_limit(&mut command);
+    assert_eq!(start.code, 1, "{}", start.stderr);
+    assert!(start.stderr.contains("/data") && start.stderr.contains("make room"), "{}", start.stderr);
+    assert!(!scratch.path().join("data/owd.db").exists(), "no half a store is left");
+    scratch.start().stop();
+}
+
+#[test]
 fn a_full_disk_is_told_and_nothing_is_half_done() {
     let scratch = asking();
     scratch.start().stop();
@@ -240,6 +318,7 @@ fn a_data_directory_that_cannot_be_written_is_named() {
     let start = Answer::within_limit(&mut command);
     assert_ne!(start.code, 0);
     assert!(start.stderr.contains(&*data.to_string_lossy()), "{}", start.stderr);
+    assert!(start.stderr.contains("may write"), "{}", start.stderr);
     assert_eq!(fs::read_dir(&data).expect("the folder").count(), 0);
 }
 

@@ -28,7 +28,8 @@ impl Add {
         let definition = Definition::read(&self.file)?;
         let name = definition.named(self.name.as_ref())?;
         let request = SaveTask { definition: definition.text, must_be_new: true, expect_revision: None };
-        let saved = context.with_daemon(async |owd| Ok(owd.save_task(name.as_str(), &request).await?))?;
+        let saved = context.with_daemon(async |owd| Ok(owd.save_task(name.as_str(), &request).await?));
+        let saved = saved.map_err(|failure| failure.too_large_is(&self.file))?;
         context.out.give(&saved, |saved| saved_in_words(saved, context.clock()));
         Ok(())
     }

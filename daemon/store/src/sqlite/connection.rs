@@ -83,6 +83,9 @@ pub(crate) fn check_header(file: &Path, known: u32) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             return Err(damaged("it is cut off; restore a backup, or move the file away to begin anew"));
         }
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            return Err(damaged("it is a folder; restore a backup, or move it away to begin anew"));
+        }
         Err(source) => {
             return Err(StoreError::Directory { dir: file.parent().unwrap_or(file).into(), source });
         }

@@ -33,7 +33,10 @@ pub(crate) struct DataDirectory {
 impl DataDirectory {
     /// Makes the directory if it is missing, private whatever the umask, and locks it.
     pub(crate) fn lock(path: &Path) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Directory { dir: path.into(), source };
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { file: path.into() },
+            _ => StoreError::Directory { dir: path.into(), source },
+        };
         if !path.is_dir() {
             private_folder(path).map_err(failed)?;
         }
@@ -136,7 +139,9 @@ pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
     }
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return if path.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) };
+        }
         Err(error) => return Err(error),
     }
     // The umask may have taken bits from the owner too.

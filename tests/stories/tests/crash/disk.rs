@@ -125,3 +125,25 @@ fn a_full_disk_is_named_to_whoever_asks_for_something_and_work_goes_on_when_ther
     tally.check("a full disk", &world);
     tally.conclude("a full disk");
 }
+
+#[test]
+fn a_task_file_that_a_failing_disk_refused_is_taken_by_itself_once_the_disk_works() {
+    let world = World::new();
+    let fault = fault(&world, FaultCall::Write, FaultAction::InputOutput, 1);
+    fs::write(&fault.until, "").expect("a file");
+    let owd = world.scratch.start_with(|command| fault.apply(command));
+    fs::remove_file(&fault.until).expect("it is there");
+    world.scratch.task("fresh", "[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n");
+    let warning = until("the refused file is told of", || {
+        let status = owd.owctl.json(&["status"]);
+        let warnings = status["warnings"].as_array().cloned().unwrap_or_default();
+        warnings.into_iter().find(|warning| warning["about"].to_string().contains("fresh.toml"))
+    });
+    assert!(warning["message"].to_string().contains("failing"), "{warning}");
+    assert!(warning["hint"].to_string().contains("by itself"), "{warning}");
+    fs::write(&fault.until, "").expect("a file");
+    until("the task is there", || (owd.owctl.run(&["task", "show", "fresh"]).code == 0).then_some(()));
+    until("nothing is told of any more", || (owd.owctl.json(&["status"])["warnings"] == json!([])).then_some(()));
+    owd.owctl.ok(&["task", "run", "fresh", "--wait"]);
+    owd.stop();
+}
