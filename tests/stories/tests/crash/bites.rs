@@ -46,8 +46,7 @@ fn sound() -> World {
     let owd = world.scratch.start();
     world.load();
     assert_eq!(world.quiet(3), Fate::Lives);
-    world.settle(&owd);
-    owd.stop();
+    world.finish(owd);
     world
 }
 
@@ -87,8 +86,7 @@ fn a_disk_that_lies_about_syncs_is_seen_to_lose_what_was_acknowledged() {
     owd.kill();
     assert!(fault.calls() >= 30, "the fault came");
     let owd = world.scratch.start();
-    world.settle(&owd);
-    owd.stop();
+    world.finish(owd);
     let found = check(&world, &Records::read(&world));
     assert!(!found.losses.is_empty(), "{found:#?}");
 }

@@ -44,7 +44,7 @@ fn fail_from(call: FaultCall, action: FaultAction, number: u64, tally: &mut Tall
             world.load();
             world.settle(&owd);
             assert!(world.said.refusals.iter().all(is_consequence), "{name}: {:?}", world.said.refusals);
-            owd.stop();
+            world.finish(owd);
             tally.check(&format!("{name}, passed"), &world);
             return;
         }
@@ -120,7 +120,7 @@ fn a_full_disk_is_named_to_whoever_asks_for_something_and_work_goes_on_when_ther
     world.load();
     world.settle(&owd);
     assert!(world.said.refusals.is_empty(), "{:?}", world.said.refusals);
-    owd.stop();
+    world.finish(owd);
     let mut tally = Tally::default();
     tally.check("a full disk", &world);
     tally.conclude("a full disk");

@@ -23,8 +23,7 @@ fn under(world: &mut World, fault: &Fault) -> Option<Owd> {
 /// Starts owd as a person would after a crash, answers, stops it, and checks.
 pub(crate) fn recover(name: &str, world: &mut World, tally: &mut Tally) {
     let owd = world.scratch.start();
-    world.settle(&owd);
-    owd.stop();
+    world.finish(owd);
     tally.check(name, world);
 }
 

@@ -6,6 +6,8 @@ use ow_stories::Door;
 use ow_test_support::{Answer, LIMIT, Owd, Scratch, id, monotonic, until};
 use serde_json::{Value, json};
 
+use crate::records::Records;
+
 /// The outside world's counter: an effect is one line.
 const COUNT: &str = "echo \"$1 $2\" >> {work}/effects\n";
 
@@ -43,6 +45,9 @@ overlap = { allow = 20 }
 tool = "shell"
 args = { argv = ["bash", "{work}/count.sh", "{{ run.id }}", "asked"] }
 "#;
+
+/// Lives that an event may take to get its run.
+const LIVES: usize = 3;
 
 /// A task with one counted step, labelled with its name.
 fn counting(name: &str, above: &str) -> String {
@@ -227,6 +232,20 @@ impl World {
             if answer.code == 0 { Ok(()) } else { Err(answer.stderr) }
         });
         self.wait("every run has ended", Self::settled);
+    }
+
+    /// Settles and stops owd. What came in while it stopped is work for the next life, which is given to it.
+    pub(crate) fn finish(&mut self, owd: Owd) {
+        self.settle(&owd);
+        owd.stop();
+        for _ in 0..LIVES {
+            if !Records::read(self).events.iter().any(|event| event.runs.is_empty()) {
+                break;
+            }
+            let owd = self.scratch.start();
+            self.settle(&owd);
+            owd.stop();
+        }
     }
 
     /// Answers what is asked; then whether there is nothing more to come, or what there is.
