@@ -1,4 +1,5 @@
 use ow_model::{Call, Fact, Hole, Intent, ItemId, Outcome, Position, Resolution};
+use serde::Serialize;
 
 /// The one thing that must be done next.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub enum Effect {
 }
 
 /// By what a call may run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Permission {
     /// Policy decides alone.
     Policy,
@@ -30,7 +31,7 @@ pub enum Permission {
 }
 
 /// Why nobody can tell what became of a call.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub enum Doubt {
     /// owd died while it ran; what the tool could find out.
     Crashed { why: String },

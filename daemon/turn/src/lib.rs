@@ -16,7 +16,10 @@ mod context;
 mod effect;
 mod steps;
 
-pub use agent::{AgentEffect, AgentSetup, Prices, Progress, ToolDecl, ToolKind};
+pub use agent::{
+    AgentEffect, AgentSetup, AgentTurn, Outgoing, Prices, Progress, Sleep, Spent, ToolDecl, ToolKind, arguments_of,
+    framed,
+};
 pub use context::{RunContext, RunFolder, context};
 pub use effect::{Doubt, Effect, Permission};
 pub use steps::StepsTurn;

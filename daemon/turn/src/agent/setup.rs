@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use ow_model::{Risk, Span, TaskSpec, ToolName};
+use ow_model::{Risk, Span, TaskSpec, ToolName, Usage};
+use serde::Serialize;
 use serde_json::Value;
 
 /// What an agent is, apart from what happens to it.
@@ -28,7 +29,7 @@ pub struct ToolDecl {
 }
 
 /// Who performs a tool: a helper, or the turn itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub enum ToolKind {
     Plain,
     AskUser,
@@ -46,6 +47,15 @@ pub struct Prices {
     pub input: u64,
     pub cached: u64,
     pub output: u64,
+}
+
+impl Prices {
+    /// The cost of a call's tokens, in millionths.
+    #[must_use]
+    pub const fn cost(&self, usage: &Usage) -> u64 {
+        let fresh = usage.input.saturating_sub(usage.cached);
+        (fresh * self.input + usage.cached * self.cached + usage.output * self.output).div_ceil(1_000_000)
+    }
 }
 
 /// What the turn must know of the present.
