@@ -52,7 +52,10 @@ pub enum HelperEnd {
     Lost(String),
 }
 
-/// A process that waits for one job. Dropping it ends the process and all that it started.
+/// After so many calls a helper is replaced: what the kernel counts for a process only ever grows.
+const MOST_CALLS: u32 = 100;
+
+/// A process that waits for a job. Dropping it ends the process and all that it started.
 pub struct Helper {
     pid: u32,
     start: Option<u64>,
@@ -60,6 +63,7 @@ pub struct Helper {
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     shared: Arc<Shared>,
+    calls: u32,
 }
 
 impl Helper {
@@ -71,7 +75,7 @@ impl Helper {
         output: ChildStdout,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { pid, start, child: Some(child), input: Some(input), output: Some(output), shared }
+        Self { pid, start, child: Some(child), input: Some(input), output: Some(output), shared, calls: 0 }
     }
 
     #[must_use]
@@ -132,27 +136,36 @@ impl Helper {
             }
             return HelperEnd::Lost(format!("the helper could not be told what to run: {error}"));
         }
-        Shared::refill(&self.shared);
-        let answer = receive(&mut output);
-        tokio::pin!(answer);
         let mut asked = false;
-        let answered = loop {
-            tokio::select! {
-                biased;
-                answered = &mut answer => break Some(answered),
-                () = stop.cancelled(), if !asked => {
-                    asked = true;
-                    limit = Instant::now() + grace.duration() + MARGIN;
-                    // If it cannot be told, it is gone, and the answer's pipe says so.
-                    drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Stop { grace })).await);
+        let answered = {
+            let mut answer = std::pin::pin!(receive(&mut output));
+            loop {
+                tokio::select! {
+                    biased;
+                    answered = &mut answer => break Some(answered),
+                    () = stop.cancelled(), if !asked => {
+                        asked = true;
+                        limit = Instant::now() + grace.duration() + MARGIN;
+                        // If it cannot be told, it is gone, and the answer's pipe says so.
+                        drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Stop { grace })).await);
+                    }
+                    () = sleep_until(limit) => break None,
                 }
-                () = sleep_until(limit) => break None,
             }
         };
         match answered {
             Some(Ok(Some((result, kept)))) => {
-                let stopped = result.error.as_ref().is_some_and(|error| error.kind == CallErrorKind::Stopped);
-                if asked && stopped { HelperEnd::Stopped } else { HelperEnd::Done(result, kept) }
+                let kind = result.error.as_ref().map(|error| error.kind);
+                // One that was told to stop may have left that unread.
+                if !asked && !matches!(kind, Some(CallErrorKind::TimedOut | CallErrorKind::Limit)) {
+                    (self.input, self.output) = (Some(input), Some(output));
+                    self.give_back();
+                }
+                if asked && kind == Some(CallErrorKind::Stopped) {
+                    HelperEnd::Stopped
+                } else {
+                    HelperEnd::Done(result, kept)
+                }
             }
             Some(gone) => {
                 self.end().await;
@@ -166,6 +179,15 @@ impl Helper {
                 self.end().await;
                 if asked { HelperEnd::Stopped } else { HelperEnd::TimedOut }
             }
+        }
+    }
+
+    /// Hands the process on to the next call: nothing that this one started lives any more.
+    fn give_back(mut self) {
+        self.calls += 1;
+        if self.calls < MOST_CALLS {
+            let shared = Arc::clone(&self.shared);
+            Shared::offer(&shared, self);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The process in which calls run, seen from both of its ends.
 //!
 //! `owd` starts itself again as a helper and holds two pipes to it: [`Helpers`] keeps them, [`Helper`] runs
-//! one call. [`helper_main`] is the other end: it takes one job, runs it, answers and ends. It adopts
-//! every orphan among what it started, so nothing below it gets away, and when its pipe from `owd`
-//! closes it ends them all.
+//! one call. [`helper_main`] is the other end: it takes one job after the other, runs it and answers. It adopts
+//! every orphan among what it started, so nothing below it gets away: it ends them all before it answers, and
+//! when its pipe from `owd` closes.
 
 mod client;
 mod leftover;

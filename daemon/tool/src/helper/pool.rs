@@ -1,14 +1,16 @@
 //! Helpers at hand: the start of a process must not stand between an answer and its call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use tokio::process::Command;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,7 +24,11 @@ use crate::shell;
 const IDLE: Duration = Duration::from_secs(10);
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// Starts helpers and keeps at most one spare, for as long as there is work.
+/// Starts helpers, hands them on from call to call, and keeps at most one spare for as long as there is work.
+///
+/// A call that finds none at hand gets the first that is free: one that another call is done with, or a fresh one.
+/// No more of these are started at once than the machine has processors: many calls at once, each of a moment, then
+/// share a few helpers, where as many starts would hold up each other.
 #[derive(Clone)]
 pub struct Helpers {
     shared: Arc<Shared>,
@@ -32,6 +38,9 @@ pub(super) struct Shared {
     program: PathBuf,
     args: Vec<OsString>,
     spare: Mutex<Option<Spare>>,
+    /// Calls without a helper, in the order in which they came. While there are any, there is no spare.
+    waiting: Mutex<VecDeque<oneshot::Sender<io::Result<Helper>>>>,
+    starts: Semaphore,
     /// Those that live, with their start.
     live: Mutex<HashMap<u32, Option<u64>>>,
     closed: CancellationToken,
@@ -52,6 +61,8 @@ impl Helpers {
             program,
             args,
             spare: Mutex::default(),
+            waiting: Mutex::default(),
+            starts: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
             live: Mutex::default(),
             closed: CancellationToken::new(),
             tracker: TaskTracker::new(),
@@ -59,7 +70,7 @@ impl Helpers {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A helper that waits for its job: the spare one, or a fresh one.
+    /// A helper that waits for its job: the spare one, or the first that is free.
     ///
     /// # Errors
     ///
@@ -70,7 +81,10 @@ impl Helpers {
                 return Ok(helper);
             }
         }
-        Shared::start(&self.shared).await
+        let (give, given) = oneshot::channel();
+        lock(&self.shared.waiting).push_back(give);
+        Shared::start_for_waiting(&self.shared);
+        given.await.unwrap_or_else(|_| Err(io::Error::other("owd stops")))
     }
 
     /// Starts a spare helper if there is none: work is about to come.
@@ -91,6 +105,7 @@ impl Helpers {
     pub async fn close(&self) {
         self.shared.closed.cancel();
         drop(self.shared.take_spare());
+        lock(&self.shared.waiting).clear();
         self.shared.tracker.close();
         self.shared.tracker.wait().await;
     }
@@ -105,23 +120,62 @@ impl Shared {
         lock(&self.live).remove(&pid);
     }
 
-    /// Starts a spare in the background and drops it when nobody took it for a while.
-    pub(super) fn refill(shared: &Arc<Self>) {
+    /// Starts a helper in the background for the call that waits longest by then.
+    fn start_for_waiting(shared: &Arc<Self>) {
+        let own = Arc::clone(shared);
+        shared.tracker.spawn(async move {
+            let Ok(_place) = own.starts.acquire().await else { return };
+            // Others may have become free meanwhile.
+            if lock(&own.waiting).iter().all(oneshot::Sender::is_closed) {
+                return;
+            }
+            match Self::start(&own).await {
+                Ok(helper) => Self::offer(&own, helper),
+                Err(error) => {
+                    if let Some(call) = lock(&own.waiting).pop_front() {
+                        // A call that no longer waits needs no error.
+                        drop(call.send(Err(error)));
+                    }
+                }
+            }
+        });
+    }
+
+    /// Starts a spare in the background.
+    fn refill(shared: &Arc<Self>) {
         if shared.closed.is_cancelled() || lock(&shared.spare).is_some() {
             return;
         }
         let own = Arc::clone(shared);
         shared.tracker.spawn(async move {
-            // The next call will start its own and report what is wrong.
-            let Ok(helper) = Self::start(&own).await else { return };
-            let taken = CancellationToken::new();
-            {
-                let mut spare = lock(&own.spare);
-                if spare.is_some() || own.closed.is_cancelled() {
-                    return;
-                }
-                *spare = Some(Spare { helper, taken: taken.clone() });
+            // If it fails, the next call starts its own and reports what is wrong.
+            if let Ok(helper) = Self::start(&own).await {
+                Self::offer(&own, helper);
             }
+        });
+    }
+
+    /// Gives a helper without work to the call that waits longest; where none waits it becomes the spare, and goes
+    /// when nobody took it for a while.
+    pub(super) fn offer(shared: &Arc<Self>, helper: Helper) {
+        let mut helper = helper;
+        while let Some(call) = { lock(&shared.waiting).pop_front() } {
+            match call.send(Ok(helper)) {
+                Ok(()) => return,
+                Err(Ok(back)) => helper = back,
+                Err(Err(_)) => return,
+            }
+        }
+        let taken = CancellationToken::new();
+        {
+            let mut spare = lock(&shared.spare);
+            if spare.is_some() || shared.closed.is_cancelled() {
+                return;
+            }
+            *spare = Some(Spare { helper, taken: taken.clone() });
+        }
+        let own = Arc::clone(shared);
+        shared.tracker.spawn(async move {
             let idle = tokio::select! {
                 () = taken.cancelled() => return,
                 () = own.closed.cancelled() => true,

@@ -1,6 +1,7 @@
 //! The helper's own end.
 
 use std::io::{self, stdin, stdout};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -9,11 +10,11 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::tree;
-use super::wire::{self, FromHelper, ToHelper};
+use super::wire::{self, FromHelper, ToHelper, WireJob};
 use super::work::{self, Stop, Work};
 use crate::capture::Finished;
 
-/// Runs one job that comes in on standard input, answers on standard output and ends.
+/// Runs the jobs that come in on standard input, one after the other, and answers on standard output.
 ///
 /// The body of `owd helper`. It leads a session of its own, adopts the orphans below it, and hides its
 /// memory from others of the same user, since secrets pass through it.
@@ -56,14 +57,27 @@ async fn serve() -> io::Result<()> {
     let mut input = pipe::Receiver::from_owned_fd(stdin().as_fd().try_clone_to_owned()?)?;
     let mut output = pipe::Sender::from_owned_fd(stdout().as_fd().try_clone_to_owned()?)?;
     wire::write(&mut output, &FromHelper::Ready).await?;
-    let Some(ToHelper::Run(job)) = wire::read(&mut input).await? else { return Ok(()) };
+    while let Some(ToHelper::Run(job)) = wire::read(&mut input).await? {
+        if serve_one(*job, &mut input, &mut output).await?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs one job and answers. Nothing that it started lives when this has returned; breaks when owd is gone.
+async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::Sender) -> io::Result<ControlFlow<()>> {
     let stop = Stop::default();
-    let work = match Work::new(*job, stop.clone()) {
+    let work = match Work::new(job, stop.clone()) {
         Ok(work) => work,
-        Err(error) => return answer(&mut output, CallResult::failed(error.kind, error.message).into()).await,
+        Err(error) => {
+            answer(output, CallResult::failed(error.kind, error.message).into()).await?;
+            return Ok(ControlFlow::Continue(()));
+        }
     };
+    // What is left unread of a wish to stop is of no harm: owd gives a helper that it told to stop no further job.
     let owd_gone = async {
-        while let Ok(Some(message)) = wire::read(&mut input).await {
+        while let Ok(Some(message)) = wire::read(input).await {
             match message {
                 ToHelper::Stop { grace } => stop.ask(grace.duration()),
                 ToHelper::Run(_) => break,
@@ -73,11 +87,12 @@ async fn serve() -> io::Result<()> {
     tokio::select! {
         finished = work::run(work) => {
             tree::kill_all();
-            answer(&mut output, finished).await
+            answer(output, finished).await?;
+            Ok(ControlFlow::Continue(()))
         }
         () = owd_gone => {
             tree::kill_all();
-            Ok(())
+            Ok(ControlFlow::Break(()))
         }
     }
 }

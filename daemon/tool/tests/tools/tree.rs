@@ -145,6 +145,42 @@ async fn a_leftover_of_an_earlier_owd_is_ended_and_only_that() {
 }
 
 #[tokio::test]
+async fn a_helper_serves_one_call_after_the_other_and_none_after_one_that_was_cut_off() {
+    let bench = Bench::new();
+    let script = "umask 0; cd /; echo ${OWD_HELPER%:*}; umask; pwd";
+    let first = bench.output("shell", json!({ "command": script })).await;
+    let again = bench.output("shell", json!({ "command": "echo ${OWD_HELPER%:*}; umask; pwd" })).await;
+    let lines =
+        |output: &Value| -> Vec<String> { output["stdout"].as_str().unwrap().lines().map(str::to_owned).collect() };
+    let (first, again) = (lines(&first), lines(&again));
+    assert_eq!(first[0], again[0], "the same helper");
+    assert!(first[1] != again[1] && first[2] != again[2], "a call leaves no mark on the next: {again:?}");
+    let late = bench.run("shell", json!({ "command": "sleep 1000", "timeout": "50ms" })).await;
+    assert_eq!(late.error.unwrap().kind, CallErrorKind::TimedOut);
+    let after = bench.output("shell", json!({ "command": "echo ${OWD_HELPER%:*}" })).await;
+    assert_ne!(lines(&after)[0], first[0]);
+}
+
+#[tokio::test]
+async fn calls_at_once_each_have_a_helper_of_their_own_while_they_run() {
+    let bench = Bench::new();
+    // Each waits until all of them run.
+    let script = format!(
+        "touch {0}/$$.here; while [ $(ls {0} | wc -l) -lt 5 ]; do sleep 0.01; done; echo ${{OWD_HELPER%:*}}",
+        {
+            let folder = bench.root().join("here");
+            std::fs::create_dir(&folder).unwrap();
+            folder.display().to_string()
+        }
+    );
+    let call = || bench.output("shell", json!({ "command": script }));
+    let (a, b, c, d, e) = tokio::join!(call(), call(), call(), call(), call());
+    let pids: std::collections::BTreeSet<String> =
+        [a, b, c, d, e].iter().map(|out| out["stdout"].to_string()).collect();
+    assert_eq!(pids.len(), 5, "{pids:?}");
+}
+
+#[tokio::test]
 async fn a_spare_helper_waits_while_there_is_work_and_goes_on_close() {
     let bench = Bench::new();
     bench.output("shell", json!({ "argv": ["true"] })).await;
