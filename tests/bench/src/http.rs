@@ -1,4 +1,5 @@
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -48,6 +49,22 @@ impl Http {
         let (status, text) = self.send(method, path, &body);
         assert!((200..300).contains(&status), "{method} {path}: {status} {text}");
         if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect("JSON") }
+    }
+
+    /// Follows the event stream; `heard` is told each event's envelope when it comes in, until it says that it has heard
+    /// enough.
+    pub(crate) fn follow(mut self, path: &str, mut heard: impl FnMut(&Value) -> ControlFlow<()>) {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: owd\r\n\r\n");
+        self.stream.get_mut().write_all(request.as_bytes()).expect("owd reads");
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.stream.read_line(&mut line).expect("owd answers") > 0, "the stream ended");
+            let Some(data) = line.strip_prefix("data:") else { continue };
+            if heard(&serde_json::from_str(data).expect("JSON")).is_break() {
+                return;
+            }
+        }
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Value {
