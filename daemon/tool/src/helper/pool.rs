@@ -160,11 +160,9 @@ impl Shared {
     pub(super) fn offer(shared: &Arc<Self>, helper: Helper) {
         let mut helper = helper;
         while let Some(call) = { lock(&shared.waiting).pop_front() } {
-            match call.send(Ok(helper)) {
-                Ok(()) => return,
-                Err(Ok(back)) => helper = back,
-                Err(Err(_)) => return,
-            }
+            // A call that no longer waits gives it back.
+            let Err(Ok(back)) = call.send(Ok(helper)) else { return };
+            helper = back;
         }
         let taken = CancellationToken::new();
         {
