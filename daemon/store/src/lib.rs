@@ -130,8 +130,6 @@ pub trait Store: Send + Sync + 'static {
     /// Hands out queued runs that may start at `now` and marks them running: answered ones first, then by age;
     /// at most `answered` of the former and `fresh` of the latter. Respects concurrency groups and the kill switch.
     /// A run whose start deadline has passed ends as missed instead. `network`: runs that need it may start.
-    ///
-    /// The one fact that reaches the disk only with the next: after a power loss in between, the run is queued as it was.
     async fn take_runs(
         &self,
         answered: usize,

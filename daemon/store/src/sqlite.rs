@@ -50,7 +50,7 @@ use self::reader::Readers;
 use self::runs::{ByHand, Hands};
 use self::tasks::Definition;
 use self::view::View;
-use self::writer::{Flush, Tx, Writer};
+use self::writer::{Tx, Writer};
 use crate::{
     Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
     ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Said, Saved, SeenFile, SessionError,
@@ -127,17 +127,8 @@ impl SqliteStore {
         T: Send + 'static,
         E: Located,
     {
-        self.write_with(Flush::Now, now, work).await
-    }
-
-    async fn write_with<T, E, W>(&self, flush: Flush, now: Timestamp, work: W) -> Result<T, E>
-    where
-        W: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: Located,
-    {
         self.writer
-            .write_with(flush, move |tx| {
+            .write(move |tx| {
                 tx.memory.latest = tx.memory.latest.max(now);
                 work(tx)
             })
@@ -264,11 +255,11 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Vec<TakenRun>, StoreError> {
         let hands = Hands { answered, fresh, network };
-        self.write_with(Flush::WithNext, now, move |tx| runs::take_runs(tx, &hands, now)).await
+        self.write(now, move |tx| runs::take_runs(tx, &hands, now)).await
     }
 
     async fn take_chats(&self, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {
-        self.write_with(Flush::WithNext, now, move |tx| runs::take_chats(tx, limit, now)).await
+        self.write(now, move |tx| runs::take_chats(tx, limit, now)).await
     }
 
     async fn append(
@@ -472,8 +463,7 @@ impl Store for SqliteStore {
     }
 
     async fn stream(&self, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError> {
-        let head = *self.stream_head.borrow();
-        self.readers.read(move |view| stream::stream(view, after, head, limit)).await
+        self.readers.read(move |view| stream::stream(view, after, limit)).await
     }
 
     fn stream_head(&self) -> watch::Receiver<u64> {

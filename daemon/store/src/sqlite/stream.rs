@@ -26,24 +26,17 @@ pub(crate) fn head(view: &View<'_>) -> Result<u64, StoreError> {
     view.count("SELECT max(position) FROM stream", [])
 }
 
-/// The events in `(after, head]`.
-pub(crate) fn stream(
-    view: &View<'_>,
-    after: u64,
-    head: u64,
-    limit: usize,
-) -> Result<Option<Vec<StreamEvent>>, StoreError> {
+pub(crate) fn stream(view: &View<'_>, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError> {
     let oldest = view.count("SELECT min(position) FROM stream", [])?;
     // Past the head: a position of a store that has since been replaced by a backup.
-    if after + 1 < oldest || after > head {
+    if after + 1 < oldest || after > head(view)? {
         return Ok(None);
     }
     let source = Source { table: "stream", key: 0 };
     let events = view.rows(
         source,
-        "SELECT position, at, kind, target, payload FROM stream WHERE position > ?1 AND position <= ?2
-         ORDER BY position LIMIT ?3",
-        params![after.cast_signed(), head.cast_signed(), limit.cast_signed()],
+        "SELECT position, at, kind, target, payload FROM stream WHERE position > ?1 ORDER BY position LIMIT ?2",
+        params![after.cast_signed(), limit.cast_signed()],
         |record| {
             Ok(StreamEvent {
                 position: record.number(0)?,

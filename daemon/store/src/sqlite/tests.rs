@@ -2,7 +2,6 @@ mod backup;
 mod conformance;
 mod damage;
 mod directory;
-mod flush;
 mod full;
 mod history;
 mod support;

@@ -28,6 +28,9 @@ const PAGE: u64 = 4096;
 ///
 /// It takes what waits, performs each fact in a savepoint of one transaction, commits, and only then
 /// answers. A lone fact commits at once; under load, the facts that arrive during one flush share the next.
+///
+/// Every COMMIT flushes, also of a fact that could wait for the next one's: a flush that fails may lose what stood in
+/// the log before it, and pages that are in use already must not be among that.
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: Option<mpsc::Sender<Box<dyn Fact>>>,
@@ -63,19 +66,8 @@ impl Group {
     }
 }
 
-/// When a fact must have reached the disk.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Flush {
-    /// Before its answer.
-    Now,
-    /// With the next fact that is flushed: until then it survives the process, but not the machine. For what may as
-    /// well not have happened, as nothing that leaves the store follows from it alone.
-    WithNext,
-}
-
 /// Something to be made durable, with whom to answer.
 pub(crate) trait Fact: Send {
-    fn flush(&self) -> Flush;
     /// Writes; an error undoes this fact alone.
     fn perform(&mut self, tx: &mut Tx<'_>) -> Result<(), Option<Lost>>;
     /// Answers after COMMIT, or with why there was none.
@@ -83,7 +75,6 @@ pub(crate) trait Fact: Send {
 }
 
 struct Asked<W, T, E> {
-    flush: Flush,
     work: Option<W>,
     result: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
@@ -96,10 +87,6 @@ where
     T: Send,
     E: Located,
 {
-    fn flush(&self) -> Flush {
-        self.flush
-    }
-
     fn perform(&mut self, tx: &mut Tx<'_>) -> Result<(), Option<Lost>> {
         let work = self.work.take().expect("a fact is performed once");
         let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
@@ -132,8 +119,7 @@ impl Writer {
         stream_head: watch::Sender<u64>,
     ) -> std::io::Result<Self> {
         let (queue, facts) = mpsc::channel(QUEUE);
-        let mut desk =
-            Desk { db, facts, memory, stream_head, flush: Flush::Now, unflushed_head: None, pending: 0, changes: 0 };
+        let mut desk = Desk { db, facts, memory, stream_head, pending: 0, changes: 0 };
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || desk.work())?;
         Ok(Self { queue: Some(queue), thread: Some(thread), file })
     }
@@ -147,21 +133,9 @@ impl Writer {
         T: Send + 'static,
         E: Located,
     {
-        self.write_with(Flush::Now, work).await
-    }
-
-    /// # Cancel safety
-    ///
-    /// As [`Writer::write`].
-    pub(crate) async fn write_with<T, E, W>(&self, flush: Flush, work: W) -> Result<T, E>
-    where
-        W: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: Located,
-    {
         let gone = || StoreError::Failed { what: "the store is closed".into() };
         let (reply, answer) = oneshot::channel();
-        let fact = Box::new(Asked { flush, work: Some(work), result: None, reply, file: self.file.clone() });
+        let fact = Box::new(Asked { work: Some(work), result: None, reply, file: self.file.clone() });
         let queue = self.queue.as_ref().expect("the queue is there until the store is dropped");
         queue.send(fact).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
@@ -191,11 +165,6 @@ struct Desk {
     facts: mpsc::Receiver<Box<dyn Fact>>,
     memory: Memory,
     stream_head: watch::Sender<u64>,
-    /// How the connection commits as it stands.
-    flush: Flush,
-    /// The newest position in the stream that was written but not flushed: no watcher may know of it yet, as a power
-    /// loss would give it to another event.
-    unflushed_head: Option<u64>,
     /// What was written since the last checkpoint.
     pending: u64,
     changes: u64,
@@ -222,12 +191,7 @@ impl Desk {
             warn!(?lost, facts = facts.len(), "a group of facts was not committed");
             self.undo();
         } else {
-            self.unflushed_head = group.stream_head.or(self.unflushed_head);
-            // A transaction that changed nothing flushes nothing either.
-            if self.flush == Flush::Now
-                && self.db.total_changes() > self.changes
-                && let Some(head) = self.unflushed_head.take()
-            {
+            if let Some(head) = group.stream_head {
                 self.stream_head.send_replace(head);
             }
             self.memory.shared.watchers.tell(&group.touched);
@@ -251,8 +215,6 @@ impl Desk {
             let error = StoreError::from(error);
             Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string()))
         };
-        let flush = if facts.iter().all(|fact| fact.flush() == Flush::WithNext) { Flush::WithNext } else { Flush::Now };
-        self.commit_with(flush).map_err(lost)?;
         self.statement("BEGIN IMMEDIATE").map_err(lost)?;
         for fact in facts {
             self.statement("SAVEPOINT fact").map_err(lost)?;
@@ -280,19 +242,6 @@ impl Desk {
             self.statement("RELEASE fact").map_err(lost)?;
         }
         self.statement("COMMIT").map_err(lost)
-    }
-
-    /// Says whether the next COMMIT flushes the log. One that does takes along what earlier ones left in it.
-    fn commit_with(&mut self, flush: Flush) -> rusqlite::Result<()> {
-        if self.flush != flush {
-            // In force as soon as it is prepared, so a cached statement would do nothing.
-            self.db.execute_batch(match flush {
-                Flush::Now => "PRAGMA synchronous = FULL",
-                Flush::WithNext => "PRAGMA synchronous = NORMAL",
-            })?;
-            self.flush = flush;
-        }
-        Ok(())
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<()> {
@@ -335,10 +284,6 @@ impl<'a> Deref for Tx<'a> {
 pub(crate) struct Found(pub(crate) Vec<super::view::Broken>);
 
 impl Fact for Found {
-    fn flush(&self) -> Flush {
-        Flush::WithNext
-    }
-
     fn perform(&mut self, tx: &mut Tx<'_>) -> Result<(), Option<Lost>> {
         let mut seen = HashMap::new();
         for broken in self.0.drain(..) {
