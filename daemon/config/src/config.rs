@@ -261,11 +261,36 @@ impl Host {
     pub fn new(environment: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Self {
         let home = environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let named = environment("TZ").and_then(|zone| zone.into_string().ok());
-        let named = named.and_then(|zone| TimeZone::get(zone.trim_start_matches(':')).ok());
-        let zone = named.or_else(|| TimeZone::try_system().ok());
-        let name = zone.as_ref().and_then(TimeZone::iana_name).unwrap_or("UTC");
-        Self { home: home.unwrap_or_else(|| PathBuf::from("/")), timezone: ZoneName(name.into()) }
+        let timezone = match named.as_deref().map(|zone| zone.trim_start_matches(':')) {
+            Some(zone) => zone_by_file(zone).or_else(|| known_zone(&TimeZone::get(zone).ok()?)),
+            None => None,
+        };
+        let timezone = timezone
+            .or_else(|| zone_by_file(std::fs::read_link(LOCAL_TIME).ok()?.to_str()?.split_once("/zoneinfo/")?.1))
+            .or_else(|| known_zone(&TimeZone::try_system().ok()?))
+            .unwrap_or_else(|| ZoneName("UTC".into()));
+        Self { home: home.unwrap_or_else(|| PathBuf::from("/")), timezone }
     }
+}
+
+const ZONES: &str = "/usr/share/zoneinfo";
+const LOCAL_TIME: &str = "/etc/localtime";
+
+fn known_zone(zone: &TimeZone) -> Option<ZoneName> {
+    zone.iana_name().map(|name| ZoneName(name.into()))
+}
+
+/// A zone that is in the system's database under this very name: looked at as a file, since to open the database is to
+/// walk all of its folders, which most starts need not wait for.
+fn zone_by_file(name: &str) -> Option<ZoneName> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte));
+    if !is_plain || name.is_empty() || ["/", "posix", "right"].iter().any(|other| name.starts_with(other)) {
+        return None;
+    }
+    let mut magic = [0; 4];
+    let mut file = std::fs::File::open(Path::new(ZONES).join(name)).ok()?;
+    std::io::Read::read_exact(&mut file, &mut magic).ok()?;
+    (magic == *b"TZif").then(|| ZoneName(name.into()))
 }
 
 /// Why there is no configuration.

@@ -181,6 +181,10 @@ impl Watcher {
     /// Looks whether the store's stream tells of tasks that were saved or deleted.
     async fn read_stream(&mut self) {
         loop {
+            // Most hints are about runs and events; these need no look into the store.
+            if self.position == *self.shared.store.stream_head().borrow() {
+                return;
+            }
             match self.shared.store.stream(self.position, PAGE).await {
                 Ok(Some(events)) => {
                     let Some(last) = events.last() else { return };
