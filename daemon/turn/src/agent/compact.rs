@@ -15,6 +15,8 @@ use super::turn::{AgentTurn, Stage};
 /// Failures in a row after which none is tried for so many replies.
 const FAILURES: u32 = 3;
 const PAUSE: u32 = 5;
+/// Replies after a cut before the next, unless the provider demands it.
+const REST: u32 = 3;
 /// Summaries that are tried at one cut where nobody can be asked.
 const TRIES: u32 = 2;
 /// The window of a model that nobody knows.
@@ -54,6 +56,8 @@ pub(super) struct Compactor {
     replies: u32,
     /// No summary is asked for before so many replies.
     paused_until: u32,
+    /// Where the system prompt and the tools alone fill the window, cutting again at once would not help.
+    rests_until: u32,
     /// Nothing was added since the last cut.
     is_fresh: bool,
     question: Option<(Position, ItemId)>,
@@ -110,6 +114,7 @@ impl Compactor {
         }
         self.is_forced = false;
         self.is_fresh = true;
+        self.rests_until = self.replies + REST;
         self.tries = 0;
         self.came = None;
         self.choice = None;
@@ -171,7 +176,8 @@ impl AgentTurn {
             return until.map(|until| self.compacted(until, summary, Compaction::Summary));
         }
         let wants = progress.compact && !compactor.is_fresh;
-        if !compactor.is_forced && !wants && self.log.next_request() < trigger(progress) {
+        let is_due = self.log.next_request() >= trigger(progress) && compactor.replies >= compactor.rests_until;
+        if !compactor.is_forced && !wants && !is_due {
             return None;
         }
         let until = self.cut(progress, self.log.len())?;
@@ -300,17 +306,17 @@ impl AgentTurn {
     fn cut(&self, progress: &Progress, upto: usize) -> Option<usize> {
         let (log, trigger) = (&self.log, trigger(progress));
         let outgoing = log.tokens(log.from()..upto);
-        let is_forced = self.compactor.is_forced || progress.compact;
+        // Where the provider counts more than was estimated, the estimate is off by as much for what is kept.
+        let counted = log.next_request().max(1);
+        let kept = |tokens: u64| if counted > outgoing { tokens.saturating_mul(outgoing) / counted } else { tokens };
         let keep = if self.compactor.is_forced {
-            (trigger / 4).min(outgoing / 2)
+            kept(trigger / 4).min(outgoing / 2)
         } else if progress.compact {
-            (trigger / 4).min(outgoing / 4)
+            kept(trigger / 4).min(outgoing / 4)
         } else {
-            trigger / 4
+            kept(trigger / 4)
         };
-        let until = cut(log, upto, keep)?;
-        // Where the system prompt and the tools alone fill the window, cutting away crumbs does not help.
-        (is_forced || log.tokens(log.from()..until) * 10 >= trigger).then_some(until)
+        cut(log, upto, keep)
     }
 }
 

@@ -21,10 +21,11 @@ impl Detectors {
             self.consecutive_duplicate(&newest),
             self.exact_duplicate(&newest),
             self.same_tool_error(&newest),
+            // Says more than that the same page was asked for again.
+            self.network_retry_storm(&newest),
             self.family_no_progress(&newest),
             no_progress,
             self.sleep(&newest),
-            self.network_retry_storm(&newest),
         ]
         .into_iter()
         .flatten()
