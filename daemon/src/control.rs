@@ -57,17 +57,19 @@ impl OwdControl {
         let read = Config::load_if_present(&facts.paths.config_file, &facts.host)
             .map_err(|error| error.faults.iter().map(ToString::to_string).collect::<Vec<_>>())
             .and_then(|config| {
-                load_secrets(&config, &facts.paths)
-                    .map(|secrets| (config, secrets))
-                    .map_err(|error| vec![format!("{error:#}")])
+                let made = load_secrets(&config, &facts.paths).and_then(|secrets| {
+                    let agents = crate::models::agents(&config, &facts.paths, &secrets, &facts.clock)?;
+                    Ok((secrets, agents))
+                });
+                made.map(|(secrets, agents)| (config, secrets, agents)).map_err(|error| vec![format!("{error:#}")])
             });
         let mut faults = match read {
-            Ok((config, secrets)) => {
+            Ok((config, secrets, agents)) => {
                 let settings = policy_settings(&config, &facts.paths, &facts.host, facts.tcp);
                 let reopened = facts.log.reload(&config.log);
                 let defaults = config.task_defaults(&facts.host);
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
-                facts.engine.reload(settings, secrets);
+                facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()
             }
             Err(faults) => faults,

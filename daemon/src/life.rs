@@ -104,6 +104,7 @@ impl Life {
         let toolbox = Arc::new(toolbox);
         let this = std::env::current_exe().context("cannot tell where owd is")?;
         let secrets = load_secrets(&self.config, &self.paths)?;
+        let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
         let engine = Engine::new(ow_engine::Parts {
             store: Arc::clone(&store),
@@ -116,6 +117,7 @@ impl Life {
             runs_dir: self.paths.data_dir.join("runs"),
             grace: self.config.scheduler.grace,
             limits: Limits::default(),
+            agents: Some(agents),
         });
         let standing = Arc::new(RwLock::new(Arc::new(Standing {
             defaults: self.config.task_defaults(&self.host),

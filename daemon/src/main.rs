@@ -10,6 +10,7 @@ mod detach;
 mod key;
 mod life;
 mod log;
+mod models;
 mod people;
 mod remedy;
 mod restore;

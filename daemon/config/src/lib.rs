@@ -30,8 +30,9 @@ mod task;
 pub mod template;
 
 pub use config::{
-    Config, ConfigError, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig,
-    PolicyConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+    AgentConfig, Config, ConfigError, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget,
+    PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
+    ServerConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

@@ -9,6 +9,7 @@ use ow_store::{Store, TakenRun};
 use ow_tool::{Helpers, Limits, Place, Toolbox};
 use tracing::{Instrument, error, info_span};
 
+use crate::agent::{AgentCourse, Agents};
 use crate::course::Course;
 use crate::{Command, Commands, Live, Stop};
 
@@ -27,6 +28,8 @@ pub struct Parts {
     pub grace: Span,
     /// What one call may use; its time is the task's.
     pub limits: Limits,
+    /// None: agents' tasks fail, saying why.
+    pub agents: Option<Agents>,
 }
 
 /// Performs the effects of turns and journals them.
@@ -49,20 +52,22 @@ pub struct Engine {
 pub(crate) struct Standing {
     pub(crate) settings: Settings,
     pub(crate) secrets: Arc<Secrets>,
+    pub(crate) agents: Option<Agents>,
 }
 
 impl Engine {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, clock, toolbox, helpers, settings, secrets, home, runs_dir, grace, limits } = parts;
-        let standing = RwLock::new(Arc::new(Standing { settings, secrets }));
+        let Parts { store, clock, toolbox, helpers, settings, secrets, home, runs_dir, grace, limits, agents } = parts;
+        let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents }));
         let (live, commands) = (Live::new(), Commands::new());
         Arc::new(Self { store, clock, toolbox, helpers, home, runs_dir, grace, limits, live, commands, standing })
     }
 
-    /// Replaces the policy's settings and the secrets for every call that is admitted from now on.
-    pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>) {
-        *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets });
+    /// Replaces the policy's settings and the secrets for every call that is admitted from now on, and the models
+    /// for every session that a worker takes from now on.
+    pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>, agents: Option<Agents>) {
+        *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets, agents });
     }
 
     /// Has a helper process ready for a call that is about to come.
@@ -81,6 +86,18 @@ impl Engine {
     #[must_use]
     pub fn command(&self, session: SessionId, command: Command) -> bool {
         self.commands.send(session, command)
+    }
+
+    pub(crate) fn commands(&self) -> Arc<Commands> {
+        Arc::clone(&self.commands)
+    }
+
+    pub(crate) fn agents(&self) -> Option<Agents> {
+        self.standing().agents.clone()
+    }
+
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
     }
 
     pub(crate) fn standing(&self) -> Arc<Standing> {
@@ -107,7 +124,12 @@ impl Engine {
         let span = info_span!("run", run = %taken.run.id, task = %taken.run.task_name);
         async {
             let run = taken.run.id;
-            if let Err(error) = Course::new(Arc::clone(self), taken).follow(stop).await {
+            let followed = if taken.spec.agent.is_some() {
+                AgentCourse::new(Arc::clone(self), taken).follow(stop).await
+            } else {
+                Course::new(Arc::clone(self), taken).follow(stop).await
+            };
+            if let Err(error) = followed {
                 error!(%run, error = &error as &dyn std::error::Error, "run left as it stands");
             }
         }

@@ -4,6 +4,7 @@
 //! has it judged, journals it as intended, performs it, journals it as done. It knows no surface and no
 //! scheduler: a question is an item in the store, and an answer is a fact that a later worker finds.
 
+mod agent;
 mod command;
 mod course;
 mod engine;
@@ -13,6 +14,7 @@ mod session;
 mod stop;
 mod words;
 
+pub use agent::{Agents, ModelDefaults};
 pub use command::{Command, CommandReceiver, Commands};
 pub use engine::{Engine, Parts};
 pub use live::{Live, LiveEvent, LiveKind, LiveNews, LiveReceiver};

@@ -1,13 +1,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, Intent, ItemId, ItemKind,
-    ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId, RuleTarget, Run, Span, TaskSpec,
+    Answered, Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, Intent, ItemId,
+    ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId, RuleTarget, Run, Span,
+    TaskSpec,
 };
 use ow_policy::{Action, Authorized, Facts};
-use ow_store::{EndRequest, NewItem, ParkRequest, StoreError, TakenRun};
+use ow_store::{EndRequest, NewItem, ParkRequest, RestRequest, StoreError, TakenRun};
 use ow_tool::{CallOf, DaemonTool, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
 use ow_turn::{RunContext, RunFolder};
 use tokio::time::Instant;
@@ -36,6 +38,7 @@ pub(crate) struct Session<T> {
     /// The sequence number that the first pending fact will get.
     next_seq: u32,
     began: Instant,
+    is_nested: bool,
 }
 
 /// By what a call was let through.
@@ -81,6 +84,11 @@ impl Ready {
 }
 
 impl<T: Turn> Session<T> {
+    /// Whether it is a part of another session's call: it keeps no journal and waits for nobody.
+    pub(crate) const fn is_nested(&self) -> bool {
+        self.is_nested
+    }
+
     /// Takes up the run where its journal ends.
     pub(crate) fn new(engine: Arc<Engine>, taken: TakenRun, spec: Arc<TaskSpec>, mut turn: T) -> Self {
         let TakenRun { run, journal, .. } = taken;
@@ -89,7 +97,7 @@ impl<T: Turn> Session<T> {
             turn.fold(recorded);
         }
         let place = engine.place(&spec, engine.run_folder(run.id));
-        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now() }
+        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now(), is_nested: false }
     }
 
     // --- journal ---
@@ -106,8 +114,16 @@ impl<T: Turn> Session<T> {
         self.turn.fold(&RecordedFact { seq: self.next_seq.saturating_add(pending), at, fact: fact.clone() });
     }
 
+    /// The journal's length, with what is folded and not written yet.
+    pub(crate) fn length(&self) -> u32 {
+        self.next_seq.saturating_add(u32::try_from(self.pending.len()).unwrap_or(u32::MAX))
+    }
+
     /// Writes the pending facts: when this has returned they are durable.
     pub(crate) async fn commit(&mut self, stop: &Stop) -> Result<(), StoreError> {
+        if self.is_nested {
+            self.pending.clear();
+        }
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -223,7 +239,7 @@ impl<T: Turn> Session<T> {
             Fact::Allowed { position, rule, by_rule },
             Fact::Intended { position, hash: call.hash(), repeatable, intent },
         ];
-        if repeatable && by_rule.is_none() {
+        if self.is_nested || (repeatable && by_rule.is_none()) {
             let [allowed, intended] = facts;
             self.record(allowed);
             self.record(intended);
@@ -395,22 +411,69 @@ impl<T: Turn> Session<T> {
     ///
     /// True if the run is parked again, false if the answer is folded in now.
     pub(crate) async fn look_at(&mut self, position: Position, item: ItemId, stop: &Stop) -> Result<bool, StoreError> {
-        let answered = match self.engine.store.item(item).await? {
-            Some(found) => match found.state {
-                ItemState::Pending => {
-                    let (task, run, title, kind) = (found.task, found.run, found.title, found.kind);
-                    let again = NewItem { task, run, title, kind, expires_in: None, remind_after: None };
-                    self.park(vec![(position, again)], true, stop).await?;
-                    return Ok(true);
-                }
-                ItemState::Resolved(resolution) => ow_model::Answered::Resolved(resolution),
-                ItemState::Expired { .. } => ow_model::Answered::Expired,
-                ItemState::Withdrawn { why, .. } => ow_model::Answered::Withdrawn { why },
-            },
-            None => ow_model::Answered::Withdrawn { why: "the item is gone".into() },
+        self.look_at_all(vec![(position, item)], stop).await
+    }
+
+    /// How an item ended, or the question to ask again while it is open.
+    async fn state_of(&self, item: ItemId) -> Result<Result<Answered, NewItem>, StoreError> {
+        let Some(found) = self.engine.store.item(item).await? else {
+            return Ok(Ok(Answered::Withdrawn { why: "the item is gone".into() }));
         };
-        self.record(Fact::Answered { position, item, answered });
-        Ok(false)
+        Ok(match found.state {
+            ItemState::Resolved(resolution) => Ok(Answered::Resolved(resolution)),
+            ItemState::Expired { .. } => Ok(Answered::Expired),
+            ItemState::Withdrawn { why, .. } => Ok(Answered::Withdrawn { why }),
+            ItemState::Pending => {
+                let (task, run, title, kind) = (found.task, found.run, found.title, found.kind);
+                Err(NewItem { task, run, title, kind, expires_in: None, remind_after: None })
+            }
+        })
+    }
+
+    /// The same for several items: true if some are still open, and the run is parked on those again.
+    pub(crate) async fn look_at_all(
+        &mut self,
+        items: Vec<(Position, ItemId)>,
+        stop: &Stop,
+    ) -> Result<bool, StoreError> {
+        let mut open = vec![];
+        for (position, item) in items {
+            match self.state_of(item).await? {
+                Ok(answered) => self.record(Fact::Answered { position, item, answered }),
+                Err(again) => open.push((position, again)),
+            }
+        }
+        if open.is_empty() {
+            return Ok(false);
+        }
+        self.park(open, true, stop).await?;
+        Ok(true)
+    }
+
+    // --- standing still ---
+
+    /// A chat's turn is over: it waits for the next message at no cost.
+    pub(crate) async fn idle(&mut self, stop: &Stop) -> Result<(), StoreError> {
+        let request = self.resting();
+        persist(stop, || self.engine.store.idle_run(&request, self.engine.clock.now())).await?;
+        Ok(())
+    }
+
+    /// The session goes on at `until`, or when something is said to it.
+    pub(crate) async fn sleep(&mut self, until: Option<Timestamp>, stop: &Stop) -> Result<(), StoreError> {
+        let request = self.resting();
+        persist(stop, || self.engine.store.sleep_run(&request, until, self.engine.clock.now())).await?;
+        info!(?until, "session sleeps");
+        Ok(())
+    }
+
+    fn resting(&mut self) -> RestRequest {
+        RestRequest {
+            session: self.run.id,
+            next: self.next_seq,
+            facts: std::mem::take(&mut self.pending),
+            ran_for_ms: self.ran_for().millis(),
+        }
     }
 
     // --- leaving ---

@@ -219,7 +219,8 @@ impl Router {
         let state = self.state();
         let mut best: Option<String> = None;
         let mut before: Option<String> = None;
-        let mut goals = goals.iter().map(|goal| state.resolve(goal)).peekable();
+        let goals: Vec<Resolved> = goals.iter().map(|goal| state.resolve(goal)).collect();
+        let mut goals = goals.into_iter().peekable();
         while let Some(goal) = goals.next() {
             let name = goal.name();
             let mut request = request.clone();

@@ -1,0 +1,272 @@
+//! Having an agent's calls judged, and running them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ow_model::{Answer, Call, CallResult, Fact, Position, Rule};
+use ow_policy::{Authorized, Facts, Refusal, Situation, Verdict};
+use ow_store::{NewItem, StoreError};
+use ow_turn::{AgentTurn, Doubt, Permission};
+use serde_json::json;
+use tracing::info;
+
+use super::{AgentCourse, Onward};
+use crate::Stop;
+use crate::engine::{Engine, Standing};
+use crate::live::LiveKind;
+use crate::session::{CallEnd, Clearance, Question, Ready, Session};
+use crate::words;
+
+/// A call that was let through.
+pub(super) struct Cleared {
+    call: Authorized<Call>,
+    facts: Facts,
+    clearance: Clearance,
+}
+
+/// What became of a call at admission.
+enum Admission {
+    Cleared(Cleared),
+    /// The call ends here, or is judged anew: this fact says how.
+    Settled(Fact),
+    Asks(Facts, Question),
+}
+
+impl AgentCourse {
+    /// Has calls judged one by one; those that ask are parked together.
+    pub(super) async fn admit(&mut self, calls: Vec<(Call, Permission)>, stop: &Stop) -> Result<Onward, StoreError> {
+        let mut asking: Vec<(Position, NewItem)> = vec![];
+        for (call, permission) in calls {
+            let position = call.position;
+            match self.judge(call.clone(), &permission).await? {
+                Admission::Settled(fact) => self.record(fact),
+                Admission::Cleared(cleared) => {
+                    let Clearance { rule, by_rule, repeatable } = cleared.clearance.clone();
+                    self.record(Fact::Admitted { position, rule, by_rule, repeatable });
+                    self.cleared.insert(position, cleared);
+                }
+                Admission::Asks(..) if self.session.is_nested() => {
+                    let rule = "sub-agent: it may only read, and asks nobody".to_owned();
+                    self.record(Fact::Refused { position, rule });
+                }
+                Admission::Asks(facts, question) => {
+                    let title = words::agent_title(self.spec(), &call, question.category);
+                    let item = self.session.approval(title, call, &facts, question).await;
+                    asking.push((position, item));
+                }
+            }
+        }
+        if asking.is_empty() {
+            return Ok(Onward::Continue);
+        }
+        self.park(asking, true, stop).await
+    }
+
+    async fn judge(&mut self, call: Call, permission: &Permission) -> Result<Admission, StoreError> {
+        let position = call.position;
+        let engine = Arc::clone(self.engine());
+        let untried = |result| Admission::Settled(Fact::Done { position, result, took_ms: 0 });
+        let bad = |why: String| untried(CallResult::failed(ow_model::CallErrorKind::BadArguments, why));
+        let Some(tool) = engine.toolbox.tool(&call.tool) else {
+            return Ok(bad(format!("there is no tool `{}`", call.tool)));
+        };
+        if let Permission::Answer { resolution, .. } = permission
+            && let Answer::Edited { args } = &resolution.answer
+            && *args != call.args
+        {
+            return Ok(Admission::Settled(Fact::Edited { position, call: Call { args: args.clone(), ..call } }));
+        }
+        if let Err(why) = tool.check(&call.args) {
+            return Ok(bad(why));
+        }
+        if let Err(error) = std::fs::create_dir_all(&self.session.place.run_folder) {
+            return Ok(bad(format!("cannot make {}: {error}", self.session.place.run_folder.display())));
+        }
+        let facts = match self.session.facts_of(&call).await {
+            Ok(facts) => facts,
+            Err(error) => return Ok(untried(CallResult::failed(error.kind, error.message))),
+        };
+        let standing = engine.standing();
+        let now = engine.now();
+        let rules = engine.store.rules(Some(&self.session.spec.name), now).await?;
+        let bound = match permission {
+            Permission::Answer { item, resolution } if !matches!(resolution.answer, Answer::Edited { .. }) => {
+                Some(*item)
+            }
+            _ => None,
+        };
+        let binding = match bound {
+            Some(item) => self.session.binding_of(item).await?,
+            None => ow_policy::binding_of(&facts),
+        };
+        let situation = self.situation(&rules, &standing);
+        let admission = match permission {
+            Permission::Policy => match ow_policy::judge(&call, &facts, &situation) {
+                Verdict::Allow { rule, by_rule } => match ow_policy::authorize(call, &facts, &situation) {
+                    Ok(cleared) => Self::clear(cleared, facts, rule, by_rule),
+                    Err(verdict) => Admission::Settled(Fact::Refused { position, rule: verdict.rule().to_owned() }),
+                },
+                Verdict::Deny { rule, why } => {
+                    info!(%position, %rule, "call refused");
+                    self.session.note_refused_address(position, &facts, &rule, &why);
+                    Admission::Settled(Fact::Refused { position, rule: format!("{rule}: {why}") })
+                }
+                Verdict::Ask { rule, why, category, rule_offer } => {
+                    Admission::Asks(facts, Question { category, reason: format!("{rule}: {why}"), rule_offer })
+                }
+            },
+            Permission::Answer { item, resolution } => {
+                match ow_policy::authorize_answered(call, &facts, &binding, &resolution.answer, &situation) {
+                    Ok(cleared) => Self::clear(cleared, facts, format!("answered by {}", resolution.by.person.0), None),
+                    Err(Refusal::Changed(why)) => {
+                        info!(%position, %item, "what was approved has changed; asking again");
+                        Admission::Settled(Fact::Voided { position, item: *item, why })
+                    }
+                    Err(refusal) => {
+                        if let Refusal::Denied { rule, why } = &refusal {
+                            self.session.note_refused_address(position, &facts, rule, why);
+                        }
+                        Admission::Settled(Fact::Refused { position, rule: refusal.to_string() })
+                    }
+                }
+            }
+        };
+        Ok(admission)
+    }
+
+    fn clear(call: Authorized<Call>, facts: Facts, rule: String, by_rule: Option<ow_model::RuleId>) -> Admission {
+        let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
+        Admission::Cleared(Cleared { call, facts, clearance: Clearance { rule, by_rule, repeatable } })
+    }
+
+    fn situation<'a>(&'a self, rules: &'a [Rule], standing: &'a Standing) -> Situation<'a> {
+        let (session, turn) = (&self.session, &self.session.turn);
+        Situation {
+            task: Some(&session.spec.name),
+            mode: turn.mode(),
+            roots: &session.place.roots,
+            run_folder: Some(&session.place.run_folder),
+            rules,
+            step: None,
+            tainted: turn.holds_outside(),
+            denied: turn.denied(),
+            uncertain: turn.uncertain(),
+            task_http: &session.spec.http_allow,
+            named_hosts: &self.equipment.named_hosts,
+            always_tools: turn.always_tools(),
+            always_commands: turn.always_commands(),
+            settings: &standing.settings,
+            now: session.engine.now(),
+        }
+    }
+
+    /// Runs admitted calls: more than one side by side only where none has a side effect.
+    pub(super) async fn execute(&mut self, calls: Vec<(Call, Permission)>, stop: &Stop) -> Result<Onward, StoreError> {
+        let mut ready: Vec<Ready> = vec![];
+        for (call, permission) in calls {
+            let position = call.position;
+            // A worker that took the session over has the call judged once more.
+            let cleared = match self.cleared.remove(&position) {
+                Some(cleared) => cleared,
+                None => match self.judge(call.clone(), &permission).await? {
+                    Admission::Cleared(cleared) => cleared,
+                    Admission::Settled(fact) => {
+                        self.record(fact);
+                        continue;
+                    }
+                    Admission::Asks(facts, question) => {
+                        let title = words::agent_title(self.spec(), &call, question.category);
+                        let item = self.session.approval(title, call, &facts, question).await;
+                        return self.park(vec![(position, item)], true, stop).await;
+                    }
+                },
+            };
+            let standing = self.engine().standing();
+            let Cleared { call, facts, clearance } = cleared;
+            match self.session.prepare(call, facts, clearance, &standing).await {
+                Ok(made) => ready.push(made),
+                Err(result) => self.session.untried(position, result),
+            }
+        }
+        let mut begun = vec![];
+        for call in ready {
+            let (position, shown) = (call.call().position, call.call().clone());
+            // False: the rule that let it through is used up by now; it is judged again.
+            if self.session.intend(&call, stop).await? {
+                self.tell(
+                    LiveKind::ToolStarted,
+                    || json!({ "position": position, "tool": shown.tool, "arguments": shown.args }),
+                );
+                begun.push((position, call));
+            }
+        }
+        let engine = Arc::clone(self.engine());
+        let lasting = begun.iter().any(|(_, call)| !call.clearance.repeatable);
+        let inner = Stop::new();
+        let running: Vec<_> = begun
+            .into_iter()
+            .map(|(position, call)| carry_out(Arc::clone(&engine), position, call, inner.clone()))
+            .collect();
+        let mut all = std::pin::pin!(futures_util::future::join_all(running));
+        let mut told = None;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut all => break ended,
+                () = stop.token().cancelled(), if inner.reason().is_none() => inner.interrupt(),
+                command = self.commands.recv() => match command {
+                    crate::command::Command::Interrupt { .. } => {
+                        told = Some(command);
+                        inner.interrupt();
+                    }
+                    other => self.later.push(other),
+                },
+            }
+        };
+        for (position, ended) in ended {
+            let (end, took_ms) = ended?;
+            // A person who interrupts a turn knows that the call is incomplete; so does the model.
+            let end = match end {
+                CallEnd::Stopped if told.is_some() => CallEnd::Done(CallResult::failed(
+                    ow_model::CallErrorKind::Stopped,
+                    "interrupted by the person in the middle: it may be incomplete",
+                )),
+                end => end,
+            };
+            self.session.record_end(position, end, took_ms);
+        }
+        if lasting {
+            self.session.commit(stop).await?;
+        }
+        for command in told.into_iter().chain(std::mem::take(&mut self.later)) {
+            self.carry(command, None, stop).await?;
+        }
+        self.apply_grants();
+        Ok(Onward::Continue)
+    }
+
+    pub(super) async fn ask_uncertain(&mut self, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
+        let (category, reason) = words::doubt(doubt);
+        let facts = self.session.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
+        let title = words::agent_title(self.spec(), &call, category);
+        let position = call.position;
+        let item = self.session.approval(title, call, &facts, Question { category, reason, rule_offer: None }).await;
+        self.park(vec![(position, item)], false, stop).await
+    }
+
+    /// Folders that the person granted in mid-session.
+    pub(super) fn apply_grants(&mut self) {
+        let granted: Vec<PathBuf> = self.session.turn.granted_roots().iter().map(|(path, _)| path.clone()).collect();
+        for path in granted {
+            if !self.session.place.roots.contains(&path) {
+                self.session.place.roots.push(path);
+            }
+        }
+    }
+}
+
+type CarriedOut = (Position, Result<(CallEnd, u64), StoreError>);
+
+fn carry_out(engine: Arc<Engine>, position: Position, call: Ready, stop: Stop) -> BoxFuture<'static, CarriedOut> {
+    Box::pin(async move { (position, Session::<AgentTurn>::carry_out(&engine, call, &stop).await) })
+}

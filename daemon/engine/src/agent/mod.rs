@@ -1,0 +1,346 @@
+//! The shell of the agent's turn: asks models, has calls judged and run, parks, sleeps, and journals all of it.
+
+mod asking;
+mod calls;
+mod inputs;
+mod model;
+mod prompt;
+mod sent;
+mod setup;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ow_model::{Fact, Failure, Input, ModelFailure, Outcome, Position, RecordedFact, Source, TaskSpec, TurnOutcome};
+use ow_provider::{Prompt, Resolved};
+use ow_store::{StoreError, TakenRun};
+use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress};
+use tracing::info;
+
+pub use setup::{Agents, ModelDefaults};
+
+use crate::command::{Command, CommandReceiver, Commands};
+use crate::course::timed_out;
+use crate::engine::Engine;
+use crate::live::LiveKind;
+use crate::session::{Session, Turn};
+use crate::{Stop, StopReason};
+use sent::SentLog;
+use setup::Equipment;
+
+impl Turn for AgentTurn {
+    fn fold(&mut self, recorded: &RecordedFact) {
+        self.apply(recorded);
+    }
+
+    fn had_side_effect(&self) -> bool {
+        Self::had_side_effect(self)
+    }
+}
+
+/// The course of one agent's session under one worker.
+pub(crate) struct AgentCourse {
+    session: Session<AgentTurn>,
+    equipment: Equipment,
+    /// The history as it goes to models; grows with the turn's.
+    prompt: Prompt,
+    /// The index of the first message in it.
+    prompt_begins: usize,
+    /// What the requests so far were, to keep each as its difference from the one before.
+    sent: SentLog,
+    commands: CommandReceiver,
+    /// Calls that were cleared by this worker and have not begun.
+    cleared: HashMap<Position, calls::Cleared>,
+    /// The history is shortened before the next model call, whether it has to be or not.
+    compact: bool,
+    /// What the person said beside messages while a call was under way, and that holds for what comes after it.
+    later: Vec<Command>,
+    /// The text of a model call that was cut off.
+    partial: Option<String>,
+}
+
+/// What following one effect came to.
+enum Onward {
+    Continue,
+    /// Parked, asleep, idle, ended or interrupted, and durable.
+    Left,
+}
+
+impl AgentCourse {
+    pub(crate) fn new(engine: Arc<Engine>, taken: TakenRun) -> Self {
+        Self::make(engine, taken, false)
+    }
+
+    /// The course of a sub-agent, for a call of this one.
+    fn nested(parent: &Self, position: Position, goal: String) -> Self {
+        let mut run = parent.session.run.clone();
+        run.started_at = None;
+        let mut spec = TaskSpec::clone(parent.spec());
+        spec.title = None;
+        spec.mode = ow_model::Mode::Plan;
+        let agent = spec.agent.get_or_insert_default();
+        agent.goal = Some(goal);
+        agent.instructions = None;
+        agent.model = parent.session.turn.model().map(str::to_owned).or(agent.model.take());
+        let mut course = Self::make(Arc::clone(parent.engine()), TakenRun { run, spec, journal: vec![] }, true);
+        course.session.place.roots.clone_from(&parent.session.place.roots);
+        course.session.place.cwd.clone_from(&parent.session.place.cwd);
+        tracing::debug!(%position, "sub-agent begins");
+        course
+    }
+
+    fn make(engine: Arc<Engine>, taken: TakenRun, is_nested: bool) -> Self {
+        let spec = Arc::new(taken.spec.clone());
+        let equipment = Equipment::of(&engine, &spec, is_nested);
+        let setup = AgentSetup {
+            spec: Arc::clone(&spec),
+            tools: equipment.declared.clone(),
+            max_iterations: equipment.max_iterations,
+            prices: None,
+        };
+        let sent = SentLog::of(&taken.journal);
+        // What the person tells the session is for the session itself, not for a sub-agent of it.
+        let commands = if is_nested { Commands::new() } else { engine.commands() }.open(taken.run.id);
+        let session = Session::new(engine, taken, spec, AgentTurn::new(Arc::new(setup)));
+        let mut course = Self {
+            session,
+            equipment,
+            prompt: Prompt::new(),
+            prompt_begins: 0,
+            sent,
+            commands,
+            cleared: HashMap::new(),
+            compact: false,
+            later: vec![],
+            partial: None,
+        };
+        course.apply_grants();
+        course
+    }
+
+    /// Follows the turn to where the worker may leave it.
+    pub(crate) async fn follow(mut self, stop: &Stop) -> Result<(), StoreError> {
+        loop {
+            if let Some(reason) = stop.reason() {
+                return self.leave(reason.clone(), stop).await;
+            }
+            self.obey(stop).await?;
+            if !self.is_chat() && self.session.ran_for() >= self.spec().timeout && !self.session.turn.has_ended() {
+                return self.session.end(timed_out(self.spec().timeout), stop).await;
+            }
+            let effect = self.next();
+            if let AgentEffect::End(outcome) = effect {
+                return self.end(outcome, stop).await;
+            }
+            match self.perform(effect, stop).await? {
+                Onward::Continue => {}
+                Onward::Left => return Ok(()),
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: AgentEffect, stop: &Stop) -> Result<Onward, StoreError> {
+        Ok(match effect {
+            AgentEffect::Start => self.start().await?,
+            AgentEffect::Record(facts) => {
+                for fact in facts {
+                    self.record(fact);
+                }
+                Onward::Continue
+            }
+            AgentEffect::CallModel { purpose, reserved, with_tools, tail, max_output, instruction } => {
+                if self.hear().await? {
+                    return Ok(Onward::Continue);
+                }
+                let ask = model::Ask { purpose, reserved, with_tools, tail, max_output, instruction };
+                self.call_model(ask, stop).await?
+            }
+            AgentEffect::Admit { calls } => self.admit(calls, stop).await?,
+            AgentEffect::Execute { calls } => self.execute(calls, stop).await?,
+            AgentEffect::Reconcile { call, intent, repeatable } => {
+                self.session.reconcile(call, intent, repeatable).await;
+                Onward::Continue
+            }
+            AgentEffect::AskUncertain { call, doubt } => self.ask_uncertain(call, doubt, stop).await?,
+            AgentEffect::Ask { position, kind } => self.ask(position, kind, true, stop).await?,
+            AgentEffect::AskBudget { position, text } => {
+                // It holds back nothing: a run that waits for money is not in the way of the next slot.
+                self.ask(position, ow_model::ItemKind::Budget { text }, false, stop).await?
+            }
+            AgentEffect::Sleep { until, on, note, .. } => {
+                self.record(Fact::Slept { until, on, note });
+                self.session.sleep(until, stop).await?;
+                Onward::Left
+            }
+            AgentEffect::Delegate { call, goal } => self.delegate(call, goal, stop).await?,
+            AgentEffect::Wait { items } => self.wait(items, stop).await?,
+            AgentEffect::AwaitInput => {
+                if self.hear().await? {
+                    return Ok(Onward::Continue);
+                }
+                self.session.idle(stop).await?;
+                Onward::Left
+            }
+            AgentEffect::End(_) => Onward::Continue,
+        })
+    }
+
+    fn next(&self) -> AgentEffect {
+        let resolved = self.model();
+        let window = resolved.as_ref().map_or(setup::UNKNOWN_WINDOW, |resolved| resolved.capabilities.window);
+        self.session.turn.next(&Progress {
+            ran_for: self.session.ran_for(),
+            window,
+            cap: self.equipment.compaction_cap,
+            attended: self.is_chat(),
+            compact: self.compact,
+        })
+    }
+
+    fn spec(&self) -> &TaskSpec {
+        &self.session.spec
+    }
+
+    /// A session without a goal of its own hears its goals from a person.
+    fn is_chat(&self) -> bool {
+        self.spec().agent.as_ref().is_some_and(|agent| agent.goal.is_none())
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.session.engine
+    }
+
+    fn tell(&self, kind: LiveKind, payload: impl FnOnce() -> serde_json::Value) {
+        self.engine().live().send(self.session.run.id, self.session.length(), kind, payload);
+    }
+
+    /// Folds a fact in, and tells those who watch.
+    fn record(&mut self, fact: Fact) {
+        match &fact {
+            Fact::TurnEnded { outcome } => {
+                let word = match outcome {
+                    TurnOutcome::Completed => "completed",
+                    TurnOutcome::Interrupted => "interrupted",
+                    TurnOutcome::Failed { .. } => "failed",
+                };
+                self.tell(LiveKind::TurnEnded, || serde_json::json!({ "outcome": word }));
+            }
+            Fact::Noticed { text } => self.tell(LiveKind::Notice, || serde_json::json!({ "text": text })),
+            Fact::Compacted { .. } => self.compact = false,
+            _ => {}
+        }
+        self.session.record(fact);
+    }
+
+    async fn start(&mut self) -> Result<Onward, StoreError> {
+        let context = self.session.context().await?;
+        info!(cause = ?self.session.run.cause, "session started");
+        let cause = self.session.run.cause.clone();
+        let goal = self.spec().agent.as_ref().and_then(|agent| agent.goal.clone());
+        self.record(Fact::Started { cause, context: context.clone() });
+        let Some(goal) = goal else { return Ok(Onward::Continue) };
+        match inputs::task_inputs(&goal, &context) {
+            Ok(inputs) => {
+                for input in inputs {
+                    self.record(Fact::Input { number: None, input });
+                }
+                Ok(Onward::Continue)
+            }
+            Err(message) => {
+                let outcome = Outcome::Failed { failure: Failure::Template, message };
+                self.session.end(outcome, &Stop::new()).await?;
+                Ok(Onward::Left)
+            }
+        }
+    }
+
+    /// Does what the person told the session beside messages.
+    async fn obey(&mut self, stop: &Stop) -> Result<(), StoreError> {
+        while let Some(command) = self.commands.try_recv() {
+            self.carry(command, None, stop).await?;
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, command: Command, partial: Option<String>, stop: &Stop) -> Result<(), StoreError> {
+        match command {
+            Command::Interrupt { by } => {
+                self.record(Fact::TurnInterrupted { by, partial });
+                // What was asked for these calls is moot.
+                self.session.commit(stop).await?;
+            }
+            Command::SetMode(mode) => self.record(Fact::ModeSet { mode }),
+            Command::SetModel(model) => self.record(Fact::ModelSet { model }),
+            Command::Compact => self.compact = true,
+        }
+        Ok(())
+    }
+
+    /// Takes in what was said to the session meanwhile; true if there was something.
+    async fn hear(&mut self) -> Result<bool, StoreError> {
+        let waiting = self.engine().store.inputs(self.session.run.id).await?;
+        let heard: Vec<(u64, Input)> =
+            waiting.into_iter().filter(|(number, _)| !self.session.turn.has_heard(*number)).collect();
+        let any = !heard.is_empty();
+        if any && self.session.turn.is_idle() {
+            self.tell(LiveKind::TurnStarted, || serde_json::json!({}));
+        }
+        for (number, input) in heard {
+            if let Source::Person { .. } = &input.source {
+                self.equipment.note_named(&input.text);
+            }
+            self.record(Fact::Input { number: Some(number), input });
+        }
+        Ok(any)
+    }
+
+    /// Follows a sub-agent's turn to its end; its last text is its report.
+    fn follow_nested(mut self, stop: &Stop) -> BoxFuture<'_, Result<(Outcome, Option<String>), StoreError>> {
+        Box::pin(async move {
+            loop {
+                if stop.reason().is_some() {
+                    return Ok((Outcome::Cancelled { why: "stopped".into() }, None));
+                }
+                let end = match self.next() {
+                    AgentEffect::End(outcome) => outcome,
+                    AgentEffect::Wait { .. } | AgentEffect::AwaitInput | AgentEffect::Sleep { .. } => {
+                        Outcome::Cancelled { why: "a sub-agent waits for nobody".into() }
+                    }
+                    other => {
+                        self.perform(other, stop).await?;
+                        continue;
+                    }
+                };
+                return Ok((end, self.session.turn.last_text().map(str::to_owned)));
+            }
+        })
+    }
+
+    async fn end(&mut self, outcome: Outcome, stop: &Stop) -> Result<(), StoreError> {
+        self.session.end(outcome, stop).await
+    }
+
+    async fn leave(&mut self, reason: StopReason, stop: &Stop) -> Result<(), StoreError> {
+        self.session.leave(reason, stop).await
+    }
+
+    /// The model that the session speaks to now; none: none is configured.
+    fn model(&self) -> Option<Resolved> {
+        let name = self.session.turn.model().or(self.equipment.model.as_deref())?;
+        Some(self.equipment.router.as_ref()?.resolve(name))
+    }
+
+    /// Why no model can be asked at all.
+    fn no_model() -> Fact {
+        Fact::ModelFailed {
+            kind: ModelFailure::BadRequest,
+            message:
+                "no model is named: write `model = \"provider:model\"` in the task, or under [agent] in owd.toml; \
+                      `owctl model list` shows the known ones"
+                    .into(),
+            partial: None,
+            sent: None,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Asking a model.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, SessionId, Usage};
+use ow_provider::{Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, ToolChoice, Tools};
+use ow_store::StoreError;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::sent::LONGEST_INLINE;
+use super::{AgentCourse, Onward, prompt};
+use crate::Stop;
+use crate::command::Command;
+use crate::live::{Live, LiveKind};
+
+/// A model call as the turn wants it.
+pub(super) struct Ask {
+    pub(super) purpose: Purpose,
+    pub(super) reserved: Usage,
+    pub(super) with_tools: bool,
+    pub(super) tail: Option<String>,
+    pub(super) max_output: Option<u32>,
+    pub(super) instruction: Option<String>,
+}
+
+/// What waiting for a completion came to.
+enum Waited {
+    Answered(Result<Completion, CompletionError>),
+    /// The person, or owd, wants the call to end: what to do then.
+    Told(Command),
+    Stopped,
+}
+
+impl AgentCourse {
+    pub(super) async fn call_model(&mut self, ask: Ask, stop: &Stop) -> Result<Onward, StoreError> {
+        let (Some(router), Some(resolved)) = (self.equipment.router.clone(), self.model()) else {
+            self.record(Self::no_model());
+            return Ok(Onward::Continue);
+        };
+        for warning in &resolved.warnings {
+            self.warn_once(warning.to_string());
+        }
+        let model = resolved.name();
+        let mut goals = vec![model.clone()];
+        goals.extend(self.equipment.failover.iter().cloned());
+        self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved });
+        // The last commit before the provider is asked: with it are the results that the request shows.
+        self.session.commit(stop).await?;
+        let request = self.request(&ask).await?;
+
+        let cancel = CancellationToken::new();
+        let (session, at) = (self.session.run.id, self.session.length());
+        let shown = ask.purpose != Purpose::Summary;
+        let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+        let mut tell = teller(self.engine().live(), session, at, shown, Arc::clone(&notices));
+        let waited = {
+            let mut completion = std::pin::pin!(router.complete(&goals, &request, &mut *tell, &cancel));
+            let told = loop {
+                tokio::select! {
+                    result = &mut completion => break Waited::Answered(result),
+                    () = stop.token().cancelled() => break Waited::Stopped,
+                    command = self.commands.recv() => match command {
+                        Command::Interrupt { .. } => break Waited::Told(command),
+                        // These hold for what comes after this call.
+                        Command::SetMode(_) | Command::SetModel(_) | Command::Compact => self.later.push(command),
+                    },
+                }
+            };
+            match told {
+                Waited::Answered(result) => Waited::Answered(result),
+                other => {
+                    cancel.cancel();
+                    // The connection closes; what had arrived is kept.
+                    let partial = match completion.await {
+                        Ok(completion) => Some(completion.reply.text),
+                        Err(CompletionError::Cancelled { partial }) => partial,
+                        Err(CompletionError::Failed(error)) => error.partial,
+                    };
+                    self.partial = partial.filter(|text| !text.trim().is_empty());
+                    other
+                }
+            }
+        };
+        let notices = std::mem::take(&mut *notices.lock().unwrap_or_else(PoisonError::into_inner));
+        for text in notices {
+            self.record(Fact::Noticed { text });
+        }
+        match waited {
+            Waited::Answered(Ok(completion)) => {
+                let sent = self.keep_sent(&completion.sent).await?;
+                let reply = completion.reply;
+                if reply.finish == Finish::Refusal {
+                    tracing::info!(model = %reply.model, "the model refused");
+                }
+                self.record(Fact::Replied { reply, sent: Some(sent) });
+            }
+            Waited::Answered(Err(CompletionError::Failed(error))) => self.failed(error).await?,
+            Waited::Answered(Err(CompletionError::Cancelled { .. })) | Waited::Stopped => {}
+            Waited::Told(command) => {
+                let partial = self.partial.take();
+                self.carry(command, partial, stop).await?;
+            }
+        }
+        for command in std::mem::take(&mut self.later) {
+            self.carry(command, None, stop).await?;
+        }
+        Ok(Onward::Continue)
+    }
+
+    async fn failed(&mut self, error: ModelError) -> Result<(), StoreError> {
+        let ModelError { kind, message, partial, sent, .. } = error;
+        let sent = match sent {
+            Some(body) => Some(self.keep_sent(&body).await?),
+            None => None,
+        };
+        tracing::warn!(?kind, %message, "no reply from a model");
+        self.record(Fact::ModelFailed { kind, message, partial, sent });
+        Ok(())
+    }
+
+    /// The record of a request for the journal.
+    async fn keep_sent(&mut self, body: &Bytes) -> Result<Sent, StoreError> {
+        let (mut sent, middle) = self.sent.next(body);
+        if middle.len() > LONGEST_INLINE {
+            // All of it goes into one file, so that it can be read without those before it.
+            let hash = self.engine().store.put_blob(body).await?;
+            self.sent.break_off();
+            sent = Sent { head: 0, tail: 0, middle: SentMiddle::File(hash), ..sent };
+        }
+        Ok(sent)
+    }
+
+    fn warn_once(&mut self, text: String) {
+        let told = |message: &Arc<Message>| matches!(&**message, Message::Notice { text: told, .. } if *told == text);
+        if !self.session.turn.history().iter().any(told) {
+            tracing::warn!(warning = %text, "model");
+            self.record(Fact::Noticed { text });
+        }
+    }
+
+    async fn request(&mut self, ask: &Ask) -> Result<Request, StoreError> {
+        if let Some(instruction) = &ask.instruction {
+            // A summary is asked for by itself: what it has to fold is in the instruction.
+            let mut prompt = Prompt::new();
+            let source = ow_model::Source::Owd { why: ow_model::Why::Stop };
+            let input = ow_model::Input { text: instruction.clone(), attachments: vec![], source };
+            prompt.push(Message::User { input, at: self.engine().now() });
+            let mut request = Request::new("", prompt.view());
+            request.max_output = ask.max_output;
+            return Ok(request);
+        }
+        self.grow_prompt();
+        let store = Arc::clone(&self.engine().store);
+        let attachments = self.equipment.attachments(&store, self.session.turn.history()).await?;
+        let mut request = Request::new("", self.prompt.view());
+        request.system = self.equipment.system(&self.session.spec, &self.session.place);
+        let tail = prompt::tail(&self.session, ask.tail.as_deref());
+        request.tail = Some(tail.into());
+        request.tools = Tools::clone(&self.equipment.tools);
+        request.tool_choice = if ask.with_tools { ToolChoice::Auto } else { ToolChoice::None };
+        request.max_output = ask.max_output;
+        request.attachments = attachments;
+        Ok(request)
+    }
+
+    /// Brings what goes to models up to the turn's history.
+    fn grow_prompt(&mut self) {
+        let history = self.session.turn.history();
+        for message in &history[self.prompt.len()..] {
+            self.prompt.push(Arc::clone(message));
+        }
+        let outgoing = self.session.turn.outgoing();
+        if outgoing.from > self.prompt_begins {
+            self.prompt_begins = outgoing.from;
+            self.prompt.begin_at(outgoing.from, outgoing.summary);
+        }
+    }
+}
+
+/// Tells those who watch of a reply as it comes, and keeps what the journal is to say of the way to it.
+fn teller(
+    live: Arc<Live>,
+    session: SessionId,
+    at: u32,
+    shown: bool,
+    notices: Arc<Mutex<Vec<String>>>,
+) -> Box<dyn FnMut(Progress<'_>) + Send> {
+    let note = move |live: &Live, text: String| {
+        // What was shown of the reply is void: it begins anew.
+        live.send(session, at, LiveKind::Notice, || json!({ "text": text, "restart": true }));
+        notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    };
+    Box::new(move |progress| match progress {
+        Progress::Delta(_) if !shown => {}
+        Progress::Delta(Delta::Text(text)) => live.send(session, at, LiveKind::Text, || json!({ "text": text })),
+        Progress::Delta(Delta::Reasoning(text)) => {
+            live.send(session, at, LiveKind::Reasoning, || json!({ "text": text }));
+        }
+        Progress::Delta(Delta::CallStarted { .. }) => {}
+        Progress::Waiting { model, attempt, delay, error } => {
+            let seconds = delay.as_secs_f32().ceil();
+            note(&live, format!("{model}: {error}; trying again in {seconds} s (attempt {attempt})"));
+        }
+        Progress::Switched { from, to, error } => note(&live, format!("{from}: {error}; {to} takes over")),
+    })
+}

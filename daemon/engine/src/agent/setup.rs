@@ -1,0 +1,172 @@
+//! What an agent's session is equipped with: a model, tools, limits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use ow_model::{Attachment, BlobHash, Message, TaskSpec};
+use ow_provider::{Attachments, Router, ToolDeclaration, Tools};
+use ow_store::{Store, StoreError};
+use ow_tool::Place;
+use ow_turn::{ToolDecl, ToolKind};
+
+use super::prompt;
+use crate::engine::Engine;
+
+/// The window of a model that nobody knows.
+pub(super) const UNKNOWN_WINDOW: u64 = 32_000;
+
+/// Model calls of one turn where the task says nothing.
+const MAX_ITERATIONS: u32 = 50;
+/// Tools of which a repeat may be answered from the earlier result, until something is written.
+const REUSED: [&str; 5] = ["read_file", "list_dir", "glob", "grep", "search_files"];
+const SUB_AGENT_ITERATIONS: u32 = 10;
+
+/// What agents are made with; replaced as a whole by a reload.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    pub router: Router,
+    pub defaults: ModelDefaults,
+}
+
+/// What the configuration says where a task does not.
+#[derive(Clone, Debug, Default)]
+pub struct ModelDefaults {
+    /// `provider:model`; none: an agent must name its own.
+    pub model: Option<String>,
+    pub failover: Vec<String>,
+    pub max_iterations: Option<u32>,
+    /// Tokens at which a history is compacted even where the window is larger; none: 250 000.
+    pub compaction_cap: Option<u64>,
+}
+
+/// The equipment of one session under one worker.
+pub(super) struct Equipment {
+    pub(super) router: Option<Router>,
+    pub(super) model: Option<String>,
+    pub(super) failover: Vec<String>,
+    pub(super) max_iterations: u32,
+    pub(super) compaction_cap: u64,
+    pub(super) declared: Vec<ToolDecl>,
+    pub(super) tools: Tools,
+    /// Hosts that a person or the task named.
+    pub(super) named_hosts: Vec<String>,
+    system: OnceLock<Arc<str>>,
+    is_chat: bool,
+    is_nested: bool,
+    loaded: HashMap<BlobHash, Arc<[u8]>>,
+}
+
+impl Equipment {
+    pub(super) fn of(engine: &Engine, spec: &TaskSpec, is_nested: bool) -> Self {
+        let agent = spec.agent.clone().unwrap_or_default();
+        let agents = engine.agents();
+        let defaults = agents.as_ref().map(|agents| agents.defaults.clone()).unwrap_or_default();
+        let may = |name: &ow_model::ToolName| agent.tools.as_ref().is_none_or(|tools| tools.contains(name));
+        let mut declared = vec![];
+        let mut shown = vec![];
+        for tool in engine.toolbox.specs().filter(|tool| may(&tool.name)) {
+            let kind = kind(tool.name.as_str());
+            let reads = tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain;
+            if is_nested && !reads {
+                continue;
+            }
+            declared.push(ToolDecl {
+                name: tool.name.clone(),
+                schema: tool.schema.clone(),
+                risk: tool.risk,
+                reuse: REUSED.contains(&tool.name.as_str()),
+                gui: false,
+                kind,
+            });
+            shown.push(ToolDeclaration {
+                name: tool.name.to_string(),
+                description: tool.summary.to_owned(),
+                parameters: tool.schema.clone(),
+            });
+        }
+        let max = agent.max_iterations.or(defaults.max_iterations).unwrap_or(MAX_ITERATIONS);
+        let mut named_hosts = vec![];
+        for text in agent.goal.iter().chain(&agent.instructions) {
+            named_hosts.extend(ow_policy::url::named_hosts([text.as_str()]));
+        }
+        Self {
+            router: agents.map(|agents| agents.router.clone()),
+            model: agent.model.or(defaults.model),
+            failover: if agent.failover.is_empty() { defaults.failover } else { agent.failover },
+            max_iterations: if is_nested { max.min(SUB_AGENT_ITERATIONS) } else { max },
+            compaction_cap: defaults.compaction_cap.unwrap_or(250_000),
+            declared,
+            tools: Tools::new(shown),
+            named_hosts,
+            system: OnceLock::new(),
+            is_chat: agent.goal.is_none(),
+            is_nested,
+            loaded: HashMap::new(),
+        }
+    }
+
+    pub(super) fn system(&self, spec: &TaskSpec, place: &Place) -> Arc<str> {
+        let make = || prompt::system(spec, place, self.is_chat, self.is_nested).into();
+        Arc::clone(self.system.get_or_init(make))
+    }
+
+    /// The person's own words name hosts that may be fetched from.
+    pub(super) fn note_named(&mut self, text: &str) {
+        for host in ow_policy::url::named_hosts([text]) {
+            if !self.named_hosts.contains(&host) {
+                self.named_hosts.push(host);
+            }
+        }
+    }
+
+    /// The bytes of what was attached to the history, read once a worker.
+    pub(super) async fn attachments(
+        &mut self,
+        store: &Arc<dyn Store>,
+        history: &[Arc<Message>],
+    ) -> Result<Arc<dyn Attachments>, StoreError> {
+        for attachment in history.iter().flat_map(|message| attached(message)) {
+            if !self.loaded.contains_key(&attachment.hash)
+                && let Some(bytes) = store.blob(attachment.hash).await?
+            {
+                self.loaded.insert(attachment.hash, bytes.into());
+            }
+        }
+        Ok(Arc::new(Loaded(self.loaded.clone())))
+    }
+}
+
+fn attached(message: &Message) -> &[Attachment] {
+    match message {
+        Message::User { input, .. } => &input.attachments,
+        Message::Tool { images, .. } => images,
+        Message::Assistant { .. } | Message::Notice { .. } => &[],
+    }
+}
+
+/// Attachments at hand.
+struct Loaded(HashMap<BlobHash, Arc<[u8]>>);
+
+impl Attachments for Loaded {
+    fn bytes(&self, attachment: &Attachment) -> Option<Vec<u8>> {
+        self.0.get(&attachment.hash).map(|bytes| bytes.to_vec())
+    }
+
+    fn text(&self, _: &Attachment) -> Option<String> {
+        None
+    }
+}
+
+/// Which tools the turn itself performs.
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "ask_user" => ToolKind::AskUser,
+        "propose_plan" => ToolKind::ProposePlan,
+        "request_directory" => ToolKind::RequestDirectory,
+        "todo_write" => ToolKind::Todo,
+        "sleep_until" => ToolKind::SleepUntil,
+        "wake_on" => ToolKind::WakeOn,
+        "delegate" => ToolKind::SubAgent,
+        _ => ToolKind::Plain,
+    }
+}
