@@ -106,12 +106,12 @@ mod tests {
     fn a_call_written_as_text_is_seen() {
         for text in [
             "<tool_call>\n{\"name\": \"grep\", \"arguments\": {}}\n</tool_call>",
-            "Let me look.\n<function=grep>\n<parameter=pattern>TODO</parameter>\n</function>",
-            "{\"name\": \"grep\", \"arguments\": {\"pattern\": \"TODO\"}}",
+            "Let me look.\n<function=grep>\n<parameter=pattern>later</parameter>\n</function>",
+            "{\"name\": \"grep\", \"arguments\": {\"pattern\": \"later\"}}",
             "I will do this: {\"function\": {\"name\": \"grep\", \"arguments\": \"{}\"}}",
             "{\"tool_calls\": [{\"function\": {\"name\": \"grep\", \"arguments\": \"{}\"}}]}",
-            "grep({\"pattern\": \"TODO\"})",
-            "I called grep(TODO).\n\nResult: 3 hits",
+            "grep({\"pattern\": \"later\"})",
+            "I called grep(later).\n\nResult: 3 hits",
             "<invoke name=\"grep\">",
         ] {
             assert!(holds_call(text, &TOOLS), "{text}");

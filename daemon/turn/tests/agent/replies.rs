@@ -25,8 +25,8 @@ fn an_answer_without_tools_ends_the_run() {
 #[test]
 fn the_classic_walk_takes_three_model_calls_and_one_approval() {
     let mut world = World::task([
-        one("grep", &json!({ "pattern": "TODO" })),
-        calls([write("issues.md", "- TODO")]),
+        one("grep", &json!({ "pattern": "later" })),
+        calls([write("issues.md", "- later")]),
         text("collected"),
     ]);
     world.asks = vec!["write_file"];
