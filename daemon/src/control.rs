@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use ow_automation::Written;
 use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
-use ow_engine::{AllowableStep, Engine, PlannedStep};
-use ow_model::{Item, Person, RunId, TaskName, TaskSpec};
-use ow_server::{About, Control, Warning};
+use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
+use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec};
+use ow_server::{About, Control, WantedSession, Warning};
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use tracing::info;
 
 use crate::life::{Standing, load_secrets, policy_settings};
 use crate::log::Log;
-use crate::people;
+use crate::{people, session};
 
 /// What [`OwdControl`] is made of.
 pub(crate) struct Facts {
@@ -101,6 +101,22 @@ impl Control for OwdControl {
 
     async fn stop_run(&self, run: RunId, why: &str) {
         self.facts.automation.stop_run(run, why).await;
+    }
+
+    fn session_spec(&self, wanted: &WantedSession) -> Result<TaskSpec, Vec<String>> {
+        session::spec(wanted, &self.config().defaults)
+    }
+
+    fn check_model(&self, model: &str) -> Result<(), String> {
+        session::check_model(model)
+    }
+
+    fn command(&self, session: SessionId, command: Command) -> bool {
+        self.facts.engine.command(session, command)
+    }
+
+    fn watch_session(&self, session: SessionId) -> LiveReceiver {
+        self.facts.engine.live().subscribe(session)
     }
 
     fn check_task(&self, name: &TaskName, text: &str, before: Option<&TaskSpec>) -> Result<TaskSpec, Vec<String>> {

@@ -14,6 +14,7 @@ mod models;
 mod people;
 mod remedy;
 mod restore;
+mod session;
 
 use std::process::ExitCode;
 

@@ -8,11 +8,14 @@
 mod client;
 mod connection;
 mod error;
+mod feed;
 mod operations;
+mod session;
 mod sse;
 mod stream;
 
 pub use client::Client;
 pub use error::ClientError;
 pub use operations::{ForecastQuery, WhyQuery};
+pub use session::{SessionEvent, SessionStream};
 pub use stream::{EventStream, Watched};

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::client::{Ask, BACKUP_LIMIT};
 use crate::{Client, ClientError};
 
-type Answer<T> = Result<T, ClientError>;
+pub(crate) type Answer<T> = Result<T, ClientError>;
 
 /// What `why` is asked about: one instant, or a span. Instants are RFC 3339.
 #[derive(Clone, Debug, Default)]
@@ -212,7 +212,7 @@ impl Target {
     }
 }
 
-fn paged(path: &str, query: &PageQuery) -> String {
+pub(crate) fn paged(path: &str, query: &PageQuery) -> String {
     let PageQuery { after, limit, task, state, run, name } = query;
     let mut target = Target::new(path.into());
     target.add("after", after.as_ref());
@@ -225,7 +225,7 @@ fn paged(path: &str, query: &PageQuery) -> String {
 }
 
 /// Fills the `{…}` of a route, in order.
-fn path(route: &str, values: &[&str]) -> String {
+pub(crate) fn path(route: &str, values: &[&str]) -> String {
     let mut values = values.iter();
     let mut text = String::new();
     for (index, segment) in route.split('/').enumerate() {

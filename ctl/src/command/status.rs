@@ -137,6 +137,7 @@ mod tests {
             runs_running: 2,
             runs_queued: 0,
             runs_parked: 3,
+            sessions: 0,
             items_pending: 3,
             events_waiting: 0,
             addresses_refused: 2,

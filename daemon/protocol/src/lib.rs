@@ -11,6 +11,7 @@ mod page;
 mod routes;
 mod rule;
 mod run;
+mod session;
 mod status;
 mod stream;
 mod task;
@@ -24,6 +25,10 @@ pub use page::{Page, PageQuery};
 pub use routes::*;
 pub use rule::{NewRule, ProgramView, RuleTargetView, RuleView};
 pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView};
+pub use session::{
+    AttachmentView, CallUse, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,
+    SessionSettings, SessionView, UsageView,
+};
 pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, StatusView, WarningView};
 pub use stream::{AcceptedEvents, EventEnvelope, NewEventView, NewEvents};
 pub use task::{

@@ -9,7 +9,7 @@ pub struct RunView {
     pub task: String,
     pub revision: u32,
     pub cause: CauseView,
-    /// `queued`, `running`, `parked`, `interrupted`, `succeeded`, `failed`, `refused`, `expired`, `cancelled`, `missed`.
+    /// `queued`, `running`, `parked`, `interrupted`, `idle` (it sleeps), `succeeded`, `failed`, `refused`, `expired`, `cancelled`, `missed`.
     pub state: String,
     /// Why it ended so, or what it waits for.
     pub message: Option<String>,

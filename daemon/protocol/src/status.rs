@@ -26,6 +26,9 @@ pub struct StatusView {
     pub runs_running: u64,
     pub runs_queued: u64,
     pub runs_parked: u64,
+    /// Chats that were not removed.
+    #[serde(default)]
+    pub sessions: u64,
     pub items_pending: u64,
     pub events_waiting: u64,
     /// How many addresses the URL guard has refused to tasks; each is on the record of its run.

@@ -14,7 +14,7 @@ pub struct EventEnvelope {
     pub kind: String,
     /// `owd`.
     pub source: String,
-    /// `task:<name>`, `run:<id>`, `item:<id>` or `owd`.
+    /// `task:<name>`, `run:<id>`, `item:<id>`, `session:<id>` or `owd`.
     pub target: String,
     pub payload: Value,
     pub metadata: Value,

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ow_engine::{AllowableStep, PlannedStep};
-use ow_model::{Item, Person, RunId, TaskName, TaskSpec};
+use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
+use ow_model::{Item, Mode, Person, RunId, SessionId, TaskName, TaskSpec};
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
 
@@ -22,6 +22,18 @@ pub trait Control: Send + Sync + 'static {
 
     /// A running run must be stopped and ended as cancelled.
     async fn stop_run(&self, run: RunId, why: &str);
+
+    /// The definition of a chat's hidden task; all that is wrong with what is wanted, one text each.
+    fn session_spec(&self, wanted: &WantedSession) -> Result<TaskSpec, Vec<String>>;
+
+    /// Whether this names a model that can be asked for; if not, why.
+    fn check_model(&self, model: &str) -> Result<(), String>;
+
+    /// Hands a command to the worker that has the session. False: none has it.
+    fn command(&self, session: SessionId, command: Command) -> bool;
+
+    /// Watches what happens in a session from here on.
+    fn watch_session(&self, session: SessionId) -> LiveReceiver;
 
     /// Parses and checks a definition; all that is wrong with it, one text each. `before`: the task as it is now, whose
     /// `at` may have passed.
@@ -48,6 +60,15 @@ pub trait Control: Send + Sync + 'static {
 
     /// Whether this person may answer this item.
     fn may_answer(&self, person: &Person, item: &Item) -> bool;
+}
+
+/// What a person wants of a chat.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WantedSession {
+    pub model: Option<String>,
+    pub mode: Mode,
+    pub roots: Vec<PathBuf>,
+    pub instructions: Option<String>,
 }
 
 /// Something that a person should know and can mend.

@@ -6,10 +6,12 @@ mod item;
 mod preview;
 mod rule;
 mod run;
+mod session;
 mod slot;
 mod status;
 mod stream;
 mod task;
+mod transcript;
 
 use std::path::Path;
 
@@ -20,11 +22,13 @@ pub(crate) use fact::fact_view;
 pub(crate) use item::item_view;
 pub(crate) use preview::{allow_step, plan_step};
 pub(crate) use rule::{rule_view, target_of};
-pub(crate) use run::{event_value, run_view};
+pub(crate) use run::{event_value, failure_word, run_view};
+pub(crate) use session::{mode_of, session_view};
 pub(crate) use slot::slot_view;
 pub(crate) use status::{Status, backup_view, status_view};
 pub(crate) use stream::{envelope, gap};
 pub(crate) use task::{Shown, change_word, pause_words, task_view};
+pub(crate) use transcript::{Transcript, markdown};
 
 fn instant(at: Timestamp) -> String {
     at.to_string()

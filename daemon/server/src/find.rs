@@ -2,6 +2,7 @@
 
 use ow_model::{Item, ItemId, Rule, Run, RunId};
 use ow_protocol::ErrorCode;
+use ow_store::SessionRow;
 
 use crate::api::Api;
 use crate::problem::Problem;
@@ -20,6 +21,20 @@ pub(crate) async fn run(api: &Api, text: &str) -> Result<Run, Problem> {
     };
     let id = only("run", text, &hits, missing)?;
     api.store.run(id).await?.ok_or_else(missing)
+}
+
+/// A chat; the runs of tasks are none, and do not make a prefix ambiguous.
+pub(crate) async fn session(api: &Api, text: &str) -> Result<SessionRow, Problem> {
+    let missing = || {
+        Problem::not_found(format!("there is no session `{text}`")).with_hint("`owctl session list` lists the chats")
+    };
+    let prefix = Prefix::parse(text).ok_or_else(missing)?;
+    let hits = match prefix.whole::<RunId>() {
+        Some(id) => vec![id],
+        None => api.store.sessions_by_prefix(&prefix.0, HITS_SHOWN + 1).await?,
+    };
+    let id = only("session", text, &hits, missing)?;
+    api.store.session(id).await?.ok_or_else(missing)
 }
 
 pub(crate) async fn item(api: &Api, text: &str) -> Result<Item, Problem> {

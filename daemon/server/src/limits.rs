@@ -37,5 +37,15 @@ pub const EVENTS_LIMIT: usize = 10_000;
 pub const EVENT_KEY_LIMIT: usize = 1024;
 /// Events that a watcher is sent at a time.
 pub const STREAM_CHUNK: usize = 256;
+/// Files that go with one message at most.
+pub const ATTACHMENTS_LIMIT: usize = 20;
+/// The longest text of one message in bytes.
+pub const MESSAGE_LIMIT: usize = 4 * 1024 * 1024;
+/// Characters of a call's result that a history shows; the rest is kept whole on the side.
+pub const RESULT_SHOWN: usize = 20_000;
+/// How long an interruption waits for a worker that is about to take or leave the session.
+pub const INTERRUPT_WAIT: Duration = Duration::from_secs(2);
+/// After which such a worker is looked for again.
+pub const WORKER_OPENS: Duration = Duration::from_millis(20);
 /// Slot records that `why` shows at most.
 pub const WHY_LIMIT: usize = 500;

@@ -7,9 +7,15 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// Operations that answer with something other than JSON or nothing.
-const OTHER_ANSWERS: [(&str, &str, &str); 3] = [
+const OTHER_ANSWERS: [(&str, &str, &str); 4] = [
     ("run_output", "text/plain", "The text, or its bytes as `application/octet-stream`"),
     ("stream", "text/event-stream", "Events, each an `EventEnvelope`; `gap` when some can no longer be told"),
+    (
+        "stream_session",
+        "text/event-stream",
+        "`message`: a `MessageView` with its `seq` as id; `state`: a `SessionView`; between them what is not kept: `text`, \
+         `reasoning`, `tool-started`, `tool-output`, `waiting`, `turn-started`, `turn-ended`, `notice`, `lagged`",
+    ),
     ("openapi", "application/json", "This document"),
 ];
 
@@ -24,6 +30,7 @@ fn document() -> Value {
         path[operation.method] = described(operation, &mut generator);
     }
     generator.subschema_for::<ow_protocol::EventEnvelope>();
+    generator.subschema_for::<ow_protocol::MessageView>();
     let schemas = generator.take_definitions(true);
     json!({
         "openapi": "3.1.0",

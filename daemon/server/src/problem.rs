@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ow_model::NameError;
 use ow_protocol::{ErrorBody, ErrorCode, ErrorReply};
-use ow_store::{ResolveError, StoreError, TaskError};
+use ow_store::{ResolveError, SessionError, StoreError, TaskError};
 
 /// Why a request was not served: what its sender is told, and what only the log is.
 #[derive(Clone, Debug)]
@@ -162,6 +162,23 @@ impl From<TaskError> for Problem {
             TaskError::Open { id, .. } => Self::new(ErrorCode::Conflict, error.to_string()).with_hint(format!(
                 "wait for its end with `owctl run watch {id}`, or end it with `owctl run cancel {id}`"
             )),
+        }
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Store(error) => error.into(),
+            SessionError::Unknown { .. } => {
+                Self::not_found(error.to_string()).with_hint("`owctl session list` lists the chats")
+            }
+            SessionError::Ended { .. } => {
+                Self::new(ErrorCode::Conflict, error.to_string()).with_hint("begin a new chat: `owctl chat`")
+            }
+            SessionError::NoAgent { .. } | SessionError::NoChat { .. } => {
+                Self::new(ErrorCode::Conflict, error.to_string()).with_hint("`owctl run show` shows a task's run")
+            }
         }
     }
 }

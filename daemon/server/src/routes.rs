@@ -6,6 +6,8 @@ mod forecast;
 mod items;
 mod rules;
 mod runs;
+mod session_stream;
+mod sessions;
 mod status;
 mod stream;
 mod tasks;
@@ -46,6 +48,14 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::ITEM_ANSWER, post(items::answer))
         .route(wire::RULES, get(rules::list).post(rules::add))
         .route(wire::RULE, delete(rules::remove))
+        .route(wire::SESSIONS, get(sessions::list).post(sessions::create))
+        .route(wire::SESSION, get(sessions::show).delete(sessions::remove))
+        .route(wire::SESSION_MESSAGES, post(sessions::say))
+        .route(wire::SESSION_INTERRUPT, post(sessions::interrupt))
+        .route(wire::SESSION_SETTINGS, post(sessions::set))
+        .route(wire::SESSION_COMPACT, post(sessions::compact))
+        .route(wire::SESSION_STREAM, get(session_stream::stream))
+        .route(wire::SESSION_EXPORT, get(sessions::export))
         .route(wire::STREAM, get(stream::stream))
         .route(wire::OPENAPI, get(openapi))
 }

@@ -242,6 +242,8 @@ pub trait Store: Send + Sync + 'static {
     async fn session(&self, session: SessionId) -> Result<Option<SessionRow>, StoreError>;
     /// Chats, the last active first.
     async fn sessions(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<SessionRow>, StoreError>;
+    /// The ids of all chats that begin with this text, at most `limit`.
+    async fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>, StoreError>;
     async fn rename_session(&self, session: SessionId, title: &str, now: Timestamp) -> Result<(), SessionError>;
 
     /// Ends a chat as cancelled and forgets what waits in it; its journal goes as retention says, like any run's.

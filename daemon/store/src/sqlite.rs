@@ -381,6 +381,11 @@ impl Store for SqliteStore {
         self.readers.read(move |view| sessions::sessions(view, &filter, &page)).await
     }
 
+    async fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.readers.read(move |view| runs::by_prefix(view, "chats", &prefix, limit)).await
+    }
+
     async fn rename_session(&self, session: SessionId, title: &str, now: Timestamp) -> Result<(), SessionError> {
         let title = title.to_owned();
         self.write(now, move |tx| sessions::rename(tx, session, &title, now)).await

@@ -79,7 +79,7 @@ impl State {
     }
 }
 
-const fn failure_word(failure: Failure) -> &'static str {
+pub(crate) const fn failure_word(failure: Failure) -> &'static str {
     match failure {
         Failure::Step => "step",
         Failure::Timeout => "timeout",

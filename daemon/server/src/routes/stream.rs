@@ -69,12 +69,14 @@ impl Target {
             "run" => Self::Kind("run:"),
             "task" => Self::Kind("task:"),
             "item" => Self::Kind("item:"),
-            _ if text == "owd" || ["run:", "task:", "item:"].iter().any(|kind| text.starts_with(kind)) => {
+            "session" => Self::Kind("session:"),
+            _ if text == "owd" || ["run:", "task:", "item:", "session:"].iter().any(|kind| text.starts_with(kind)) => {
                 Self::Exactly(text.into())
             }
             _ => {
                 return Err(Problem::bad_request(format!("`target={text}` is no target")).with_hint(
-                    "use `run:<id>`, `task:<name>`, `item:<id>`, `owd`, or `run`, `task`, `item` for all of a kind",
+                    "use `run:<id>`, `task:<name>`, `item:<id>`, `session:<id>`, `owd`, or `run`, `task`, `item`, `session` \
+                     for all of a kind",
                 ));
             }
         })

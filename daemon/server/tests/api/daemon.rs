@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use ow_engine::{AllowableStep, PlannedStep};
+use ow_engine::{AllowableStep, Command, Commands, Live, LiveReceiver, PlannedStep};
 use ow_model::{
-    Binding, BlobHash, Call, CallHash, Category, Fact, Item, ItemId, ItemKind, Person, Position, RuleTarget, RunId,
-    Span, TaskName, TaskSource, TaskSpec,
+    AgentSpec, Binding, BlobHash, Call, CallHash, Category, Fact, Item, ItemId, ItemKind, Person, Position, RuleTarget,
+    RunId, SessionId, Span, TaskName, TaskSource, TaskSpec,
 };
-use ow_server::{About, Control, Key, Lineage, Options, Server, SocketAccess, Tcp, Warning};
+use ow_server::{About, Control, Key, Lineage, Options, Server, SocketAccess, Tcp, WantedSession, Warning};
 use ow_store::{NewItem, ParkRequest, SqliteStore, Store, StoreError, TakenRun, TaskRow};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -216,6 +216,8 @@ pub(crate) struct Script {
 pub(crate) struct FakeControl {
     script: Mutex<Script>,
     store: Arc<SqliteStore>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) commands: Arc<Commands>,
 }
 
 impl FakeControl {
@@ -233,7 +235,7 @@ impl FakeControl {
             may_answer: true,
             stopping: false,
         };
-        Self { script: Mutex::new(script), store }
+        Self { script: Mutex::new(script), store, live: Live::new(), commands: Commands::new() }
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Script)) {
@@ -265,6 +267,29 @@ impl Control for FakeControl {
 
     async fn stop_run(&self, run: RunId, why: &str) {
         self.change(|script| script.stopped.push((run, why.into())));
+    }
+
+    fn session_spec(&self, wanted: &WantedSession) -> Result<TaskSpec, Vec<String>> {
+        let WantedSession { model, mode, roots, instructions } = wanted.clone();
+        if let Some(model) = &model {
+            self.check_model(model).map_err(|why| vec![why])?;
+        }
+        let mut spec = spec("chat");
+        (spec.triggers, spec.mode, spec.roots) = (vec![], mode, roots);
+        spec.agent = Some(AgentSpec { model, instructions, ..AgentSpec::default() });
+        Ok(spec)
+    }
+
+    fn check_model(&self, model: &str) -> Result<(), String> {
+        if model.contains(' ') { Err(format!("`{model}` is no model")) } else { Ok(()) }
+    }
+
+    fn command(&self, session: SessionId, command: Command) -> bool {
+        self.commands.send(session, command)
+    }
+
+    fn watch_session(&self, session: SessionId) -> LiveReceiver {
+        self.live.subscribe(session)
     }
 
     fn check_task(&self, name: &TaskName, text: &str, before: Option<&TaskSpec>) -> Result<TaskSpec, Vec<String>> {

@@ -14,5 +14,6 @@ mod operations;
 mod peers;
 mod rules;
 mod runs;
+mod sessions;
 mod stream;
 mod tasks;

@@ -11,21 +11,21 @@ use crate::daemon::Daemon;
 
 const WAIT: Duration = Duration::from_secs(20);
 
-struct Watcher {
+pub(crate) struct Watcher {
     body: Incoming,
     text: String,
     _client: Client,
 }
 
 #[derive(Debug)]
-struct Frame {
-    id: String,
-    event: String,
-    data: Value,
+pub(crate) struct Frame {
+    pub(crate) id: String,
+    pub(crate) event: String,
+    pub(crate) data: Value,
 }
 
 impl Watcher {
-    async fn open(mut client: Client, path: &str, last_seen: Option<&str>) -> Self {
+    pub(crate) async fn open(mut client: Client, path: &str, last_seen: Option<&str>) -> Self {
         let headers: Vec<_> = last_seen.iter().map(|last| ("last-event-id", *last)).collect();
         let response = client.open("GET", path, &headers, Bytes::new()).await;
         assert_eq!(response.status(), 200);
@@ -35,7 +35,7 @@ impl Watcher {
     }
 
     /// The next frame; none at the stream's end.
-    async fn frame(&mut self) -> Option<Frame> {
+    pub(crate) async fn frame(&mut self) -> Option<Frame> {
         loop {
             if let Some((frame, rest)) = self.text.split_once("\n\n") {
                 let mut read = Frame { id: String::new(), event: String::new(), data: Value::Null };

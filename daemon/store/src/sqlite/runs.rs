@@ -486,7 +486,7 @@ pub(crate) fn cursor(page: &PageRequest) -> Result<Option<i64>, StoreError> {
     Ok(Some(order))
 }
 
-/// The ids in `table` that begin with what a person typed, look-alikes and case folded.
+/// The ids in `table` that begin with what a person typed, look-alikes and case folded. Of runs, `chats` are a part.
 pub(crate) fn by_prefix<T: std::str::FromStr>(
     view: &View<'_>,
     table: &str,
@@ -499,8 +499,9 @@ pub(crate) fn by_prefix<T: std::str::FromStr>(
         other => other,
     };
     let prefix: String = prefix.chars().map(fold).collect();
+    let (table, more) = if table == "chats" { ("runs", " AND chat = 1") } else { (table, "") };
     let ids: Vec<String> = view.column(
-        &format!("SELECT id FROM {table} WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT ?2"),
+        &format!("SELECT id FROM {table} WHERE id >= ?1 AND id < ?1 || '~'{more} ORDER BY id LIMIT ?2"),
         params![prefix, limit.cast_signed()],
     )?;
     Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
