@@ -70,6 +70,11 @@ fn the_readme_tells_what_works() {
         }
     }
     assert!(ran > 15, "only {ran} commands were found");
+    for (number, (_, task)) in blocks(&readme).iter().filter(|(kind, _)| kind == "toml").enumerate().skip(1) {
+        let file = format!("example-{number}.toml");
+        fs::write(home.join(&file), task).expect("the task is saved");
+        scratch.owctl().ok(&["task", "add", home.join(&file).to_str().expect("a path of UTF-8")]);
+    }
     let stop = scratch.command().arg("stop").output().expect("owd");
     assert!(stop.status.success());
 }
