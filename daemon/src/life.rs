@@ -293,7 +293,11 @@ pub(crate) fn policy_settings(
         protected,
         own_addresses: tcp.into_iter().collect(),
         trusted: vec![],
-        tool_risk: vec![],
+        tool_risk: config
+            .tool_risk
+            .iter()
+            .map(|(pattern, risk)| ow_policy::RiskOverride { pattern: pattern.clone(), risk: *risk })
+            .collect(),
         home: host.home.clone(),
     }
 }
@@ -405,6 +409,8 @@ fn announce(states: &[NotifyState<'_>]) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ow_policy::{OWN_TOOLS, Performed};
+
     use super::*;
 
     #[tokio::test]
@@ -414,7 +420,10 @@ mod tests {
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, store);
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
-        let known: BTreeSet<String> = ow_config::STEP_TOOLS.iter().map(ToString::to_string).collect();
+        let known: BTreeSet<String> = {
+            let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);
+            in_steps.map(|tool| tool.name.to_owned()).collect()
+        };
         assert_eq!(has, known);
     }
 }

@@ -2,8 +2,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use ow_config::{Config as Settings, FileFault, Host, STEP_TOOLS, TaskDefaults, TaskFile, ToolChecker, load_tasks};
+use ow_config::{Config as Settings, FileFault, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
 use ow_model::ToolName;
+use ow_policy::{OWN_TOOLS, Performed};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -88,7 +89,7 @@ impl Show {
 }
 
 /// A file that was named must exist; the customary one need not.
-fn load(named: Option<&PathBuf>, context: &Context, host: &Host) -> Result<(PathBuf, Settings), Failure> {
+pub(super) fn load(named: Option<&PathBuf>, context: &Context, host: &Host) -> Result<(PathBuf, Settings), Failure> {
     let (file, settings) = if let Some(file) = named {
         let file = std::path::absolute(file).map_err(|why| Failure::io("cannot tell the current folder", &why))?;
         let settings = Settings::load(&file, host);
@@ -125,7 +126,8 @@ struct ToolNames;
 
 impl ToolChecker for ToolNames {
     fn known(&self) -> Vec<ToolName> {
-        STEP_TOOLS.iter().map(|name| name.parse().expect("a tool's name")).collect()
+        let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);
+        in_steps.map(|tool| tool.name.parse().expect("a tool's name")).collect()
     }
 
     fn check(&self, _tool: &ToolName, _args: &Value) -> Result<(), String> {

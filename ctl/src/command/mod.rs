@@ -28,6 +28,7 @@ mod run;
 mod service;
 mod status;
 mod task;
+mod tool;
 mod why;
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Inbox(inbox::Inbox),
     #[command(subcommand)]
     Rule(rule::Rule),
+    #[command(subcommand)]
+    Tool(tool::Tool),
     Why(why::Why),
     Forecast(forecast::Forecast),
     #[command(subcommand)]
@@ -82,6 +85,7 @@ impl Command {
             "run" => several::<run::Run>("run"),
             "inbox" => several::<inbox::Inbox>("inbox"),
             "rule" => several::<rule::Rule>("rule"),
+            "tool" => several::<tool::Tool>("tool"),
             "why" => one::<why::Why>("why"),
             "forecast" => one::<forecast::Forecast>("forecast"),
             "explain" => several::<explain::Explain>("explain"),
@@ -110,6 +114,7 @@ impl Command {
             Self::Run(command) => command.run(context),
             Self::Inbox(command) => command.run(context),
             Self::Rule(command) => command.run(context),
+            Self::Tool(command) => command.run(context),
             Self::Why(command) => command.run(context),
             Self::Forecast(command) => command.run(context),
             Self::Explain(command) => command.run(context),

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use ow_model::{Span, ZoneName};
+use ow_model::{Risk, Span, ZoneName};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -19,6 +19,8 @@ pub struct Config {
     pub timezone: ZoneName,
     pub scheduler: SchedulerConfig,
     pub policy: PolicyConfig,
+    /// Classes of risk by a tool's name or a pattern of names: what a person says, against what the tool declares.
+    pub tool_risk: BTreeMap<String, Risk>,
     pub inbox: InboxConfig,
     pub server: ServerConfig,
     pub log: LogConfig,
@@ -319,6 +321,7 @@ impl Config {
                 grace: Span::from_secs(5),
             },
             policy: PolicyConfig { allow: vec![], deny: vec![], safe_commands: SafeCommands::On, http_allow: vec![] },
+            tool_risk: BTreeMap::new(),
             inbox: InboxConfig { expiry: days(14), reminder: days(1) },
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },

@@ -269,6 +269,26 @@ impl<'d, 'a> Section<'d, 'a> {
         counted: &[Counted<T>],
     ) -> Option<T> {
         let value = self.value(key)?;
+        self.choice_or_counted_in(key, value, words, counted)
+    }
+
+    /// One of a closed set of words, as the value of a key that is a name.
+    pub(crate) fn choice_in<T: Copy>(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        self.choice_or_counted_in(key, value, choices, &[])
+    }
+
+    fn choice_or_counted_in<T: Copy>(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        words: &[(&str, T)],
+        counted: &[Counted<T>],
+    ) -> Option<T> {
         let place = self.place_of(key, value);
         let mut forms: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         forms.extend(counted.iter().map(|(word, _)| format!("{{ {word} = N }}")));

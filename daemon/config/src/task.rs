@@ -31,19 +31,6 @@ pub struct TaskDefaults {
     pub reminder: Span,
 }
 
-/// The tools that steps may name, for those who have none themselves and must tell a name from a slip.
-pub const STEP_TOOLS: [&str; 9] = [
-    "shell",
-    "read_file",
-    "write_file",
-    "edit_file",
-    "list_dir",
-    "search_files",
-    "move_file",
-    "http_request",
-    "notify",
-];
-
 /// Knows the tools that steps may name. The tools live elsewhere; whoever has them passes this in.
 pub trait ToolChecker {
     /// The names of all tools.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ow_model::{Artifact, Call, CallError, CallErrorKind, CallResult, ItemKind, Risk, ToolName};
+use ow_model::{Artifact, Call, CallError, CallErrorKind, CallResult, ItemKind, Risk};
 use ow_policy::{Action, Authorized, Facts};
 use ow_store::{NewItem, Store};
 use ow_tool::{CallOf, DaemonTool, Place, Runner, Tool, ToolSpec, Toolbox};
@@ -12,13 +12,8 @@ const TEXT_LIMIT: usize = 64 * 1024;
 const TITLE_LIMIT: usize = 200;
 
 /// Adds `notify` to the tools.
-///
-/// # Panics
-///
-/// Never: its name is a tool name.
 pub fn register(toolbox: &mut Toolbox, store: Arc<dyn Store>) {
-    let name: ToolName = "notify".parse().expect("a tool name");
-    toolbox.register(Arc::new(Notify::new(name)), Runner::Daemon(Arc::new(Notifier { store })));
+    toolbox.register(Arc::new(Notify::new()), Runner::Daemon(Arc::new(Notifier { store })));
 }
 
 /// The tool as policy and `check` see it.
@@ -27,7 +22,7 @@ struct Notify {
 }
 
 impl Notify {
-    fn new(name: ToolName) -> Self {
+    fn new() -> Self {
         let schema = json!({
             "type": "object",
             "additionalProperties": false,
@@ -37,9 +32,8 @@ impl Notify {
                 "text": { "type": "string", "description": "what the task's people are told" },
             },
         });
-        let summary = "Tell the task's people something, in their Inbox";
-        // It changes nothing but the Inbox of those whose task it is, and a repetition is the same item.
-        Self { spec: ToolSpec { name, summary, schema, risk: Risk::Read, outside: false } }
+        // Of risk read: it changes nothing but the Inbox of those whose task it is, and a repetition is the same item.
+        Self { spec: ToolSpec::own("notify", schema) }
     }
 }
 
@@ -121,7 +115,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_named_with_what_would_be_right() {
-        let tool = Notify::new("notify".parse().expect("a name"));
+        let tool = Notify::new();
         for (args, fault) in [
             (json!("hello"), "`notify` takes a table of arguments"),
             (json!({}), "`text` is missing: what is to be told"),

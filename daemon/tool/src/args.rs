@@ -150,7 +150,10 @@ impl Kind {
             { "type": "string" },
             {
                 "type": "object",
-                "properties": { "secret": { "type": "string" }, "prefix": { "type": "string" } },
+                "properties": {
+                    "secret": { "type": "string", "description": "the name of a stored secret; never its value" },
+                    "prefix": { "type": "string", "description": "what stands before the value, such as \"Bearer \"" },
+                },
                 "required": ["secret"],
                 "additionalProperties": false,
             },

@@ -28,6 +28,8 @@ mod files;
 mod http;
 mod shell;
 
+pub mod interactive;
+
 mod helper;
 
 pub use helper::{
@@ -35,6 +37,6 @@ pub use helper::{
 };
 pub use http::Net;
 pub use limits::Limits;
-pub use tool::{Place, Tool, ToolSpec};
-pub use toolbox::{CallOf, DaemonTool, Runner, Toolbox};
+pub use tool::{Place, Tool, ToolSource, ToolSpec};
+pub use toolbox::{CallOf, DaemonTool, Declaration, Runner, Toolbox};
 pub use written::as_if_filled;

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use ow_model::{BlobHash, Call, CallError, Reconciled, Risk, ToolName};
-use ow_policy::Facts;
+use ow_policy::{Facts, OwnTool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +15,41 @@ pub struct ToolSpec {
     pub risk: Risk,
     /// Its results are outside content.
     pub outside: bool,
+    /// A repeated call may be answered from the earlier result, as long as nothing was written in between.
+    pub reuse: bool,
+    /// It acts on a screen, step by step.
+    pub gui: bool,
+    pub source: ToolSource,
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolSource {
+    Builtin,
+}
+
+impl ToolSpec {
+    /// The spec of a tool of owd's own, with what [`OWN_TOOLS`](ow_policy::OWN_TOOLS) says of it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such tool: a new one is first entered there.
+    #[must_use]
+    pub fn own(name: &str, schema: Value) -> Self {
+        let OwnTool { name, summary, risk, outside, reuse, performed: _ } =
+            *OwnTool::named(name).unwrap_or_else(|| panic!("`{name}` stands among owd's own tools"));
+        Self {
+            name: name.parse().expect("the table holds tool names"),
+            summary,
+            schema,
+            risk,
+            outside,
+            reuse,
+            gui: false,
+            source: ToolSource::Builtin,
+        }
+    }
 }
 
 /// Where a call runs.

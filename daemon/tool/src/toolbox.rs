@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ow_model::{Call, CallResult, Position, RunId, TaskName, ToolName};
-use ow_policy::Authorized;
+use ow_model::{Call, CallResult, Position, Risk, RunId, TaskName, ToolName};
+use ow_policy::{Authorized, RiskOverride, overridden_risk};
 
-use crate::{Tool, ToolSpec, files, http, shell};
+use crate::{Tool, ToolSpec, files, http, interactive, shell};
 
 /// The tools that there are, by name.
 #[derive(Default)]
@@ -80,8 +80,36 @@ impl Toolbox {
         self.tools.get(name).map(|(_, runner)| runner)
     }
 
-    /// All tools, by name.
+    /// All tools whose calls run, by name: those that a step may use.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|(tool, _)| tool.spec())
+    }
+
+    /// All tools that an agent may be shown, by name: those whose calls run, and those that its session performs.
+    #[must_use]
+    pub fn declarations(&self, overrides: &[RiskOverride]) -> Vec<Declaration> {
+        let specs = self.specs().chain(interactive::specs());
+        let mut all: Vec<Declaration> = specs.map(|spec| Declaration::of(spec, overrides)).collect();
+        all.sort_by(|left, right| left.spec.name.cmp(&right.spec.name));
+        all
+    }
+}
+
+/// A tool as an agent has it.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    pub spec: ToolSpec,
+    /// The class by which its calls are asked about: its own, or the one that the person gave it.
+    pub asked_as: Risk,
+    /// Its calls may run beside others: it has no side effect, and the person did not say otherwise.
+    pub parallel: bool,
+}
+
+impl Declaration {
+    fn of(spec: &ToolSpec, overrides: &[RiskOverride]) -> Self {
+        let asked_as = overridden_risk(&spec.name, overrides).unwrap_or(spec.risk);
+        // A class that was lowered says who is asked, not what the tool does.
+        let parallel = spec.risk.max(asked_as) == Risk::Read;
+        Self { spec: spec.clone(), asked_as, parallel }
     }
 }

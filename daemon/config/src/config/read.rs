@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ow_model::Span;
+use ow_model::{Risk, Span};
 
 use super::{
     AgentConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig,
@@ -27,6 +27,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         timezone: zone(&root).unwrap_or(defaults.timezone),
         scheduler: part(&root, "scheduler", defaults.scheduler, scheduler),
         policy: part(&root, "policy", defaults.policy, policy),
+        tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
@@ -45,7 +46,8 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
 fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl FnOnce(&Section<'_, '_>, &T) -> T) -> T {
     let Some(section) = root.section(key) else { return defaults };
     let part = read(&section, &defaults);
-    if !matches!(key, "people" | "provider") {
+    // There the keys are names.
+    if !matches!(key, "people" | "provider" | "tool-risk") {
         section.finish();
     }
     part
@@ -89,6 +91,29 @@ fn entries(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
         }
     }
     entries
+}
+
+fn tool_risk(section: &Section<'_, '_>) -> BTreeMap<String, Risk> {
+    const CLASSES: [(&str, Risk); 4] =
+        [("read", Risk::Read), ("write-local", Risk::WriteLocal), ("exec", Risk::Exec), ("external", Risk::External)];
+    let mut given = BTreeMap::new();
+    for (pattern, value) in section.entries() {
+        let is_name = |letter: char| {
+            letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '-' | '_' | '.' | '*')
+        };
+        if pattern.is_empty() || !pattern.chars().all(is_name) {
+            section.document().fault_without_value(
+                &section.place_of(pattern, value),
+                "not the name of a tool",
+                "write a name as `owctl tool list` shows it, or a pattern such as \"mail.*\"",
+            );
+            continue;
+        }
+        if let Some(risk) = section.choice_in(pattern, value, &CLASSES) {
+            given.insert(pattern.to_owned(), risk);
+        }
+    }
+    given
 }
 
 fn inbox(section: &Section<'_, '_>, defaults: &InboxConfig) -> InboxConfig {

@@ -199,3 +199,17 @@ fn the_zone_is_the_environment_s_by_name() {
     assert!(!host("Mars/Olympus").timezone.0.is_empty());
     assert_eq!(host("UTC").home, Path::new("/home/ada"));
 }
+
+#[test]
+fn a_tools_class_is_given_by_name_or_pattern() {
+    let config = read("[tool-risk]\nshell = \"external\"\n\"mail.*\" = \"read\"\n").expect("it is right");
+    assert_eq!(config.tool_risk, BTreeMap::from([("mail.*".into(), Risk::Read), ("shell".into(), Risk::External)]));
+    faults(
+        "[tool-risk]\nshell = \"wild\"\n\"Mail X\" = \"read\"\nlist_dir = 3\n",
+        expect![[r#"
+            owd.toml:2:9: tool-risk.shell = "wild": not one of the known values; write one of "read", "write-local", "exec", "external"
+            owd.toml:3:12: tool-risk.Mail X: not the name of a tool; write a name as `owctl tool list` shows it, or a pattern such as "mail.*"
+            owd.toml:4:12: tool-risk.list_dir = 3: expected one of "read", "write-local", "exec", "external", found a number; write one of these
+        "#]],
+    );
+}

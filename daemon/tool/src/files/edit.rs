@@ -33,7 +33,7 @@ pub(crate) struct EditFile {
 
 impl EditFile {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("edit_file", "Replaces one piece of a file.", ARGS, Risk::WriteLocal) }
+        Self { spec: super::spec("edit_file", ARGS) }
     }
 }
 

@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Call, CallError, CallResult, Risk};
+use ow_model::{Call, CallError, CallResult};
 use ow_policy::{Facts, PathOp};
 use rustix::fs::FileType;
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub(crate) struct ListDir {
 
 impl ListDir {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("list_dir", "Lists a folder.", ARGS, Risk::Read) }
+        Self { spec: super::spec("list_dir", ARGS) }
     }
 }
 

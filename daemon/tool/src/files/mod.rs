@@ -25,14 +25,8 @@ use ow_policy::{Action, Facts, PathOp, ResolvedPath};
 use crate::ToolSpec;
 use crate::args::{self, Arg};
 
-fn spec(name: &str, summary: &'static str, declared: &[Arg], risk: Risk) -> ToolSpec {
-    ToolSpec {
-        name: name.parse().expect("a well-formed name"),
-        summary,
-        schema: args::schema(declared),
-        risk,
-        outside: false,
-    }
+fn spec(name: &str, declared: &[Arg]) -> ToolSpec {
+    ToolSpec::own(name, args::schema(declared))
 }
 
 fn bad(message: String) -> CallError {

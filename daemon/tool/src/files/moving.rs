@@ -52,7 +52,7 @@ pub(crate) struct MoveFile {
 
 impl MoveFile {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("move_file", "Moves a file or folder; never replaces one.", ARGS, Risk::WriteLocal) }
+        Self { spec: super::spec("move_file", ARGS) }
     }
 }
 

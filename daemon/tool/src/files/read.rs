@@ -2,7 +2,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ow_model::{Call, CallError, CallErrorKind, CallResult, Risk};
+use ow_model::{Call, CallError, CallErrorKind, CallResult};
 use ow_policy::{Facts, PathOp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(crate) struct ReadFile {
 
 impl ReadFile {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("read_file", "Reads a file.", ARGS, Risk::Read) }
+        Self { spec: super::spec("read_file", ARGS) }
     }
 }
 

@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ow_model::{Call, CallError, CallResult, Risk};
+use ow_model::{Call, CallError, CallResult};
 use ow_policy::path::secret_name;
 use ow_policy::{Facts, PathOp};
 use ow_secret::Redactor;
@@ -56,7 +56,7 @@ pub(crate) struct SearchFiles {
 
 impl SearchFiles {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("search_files", "Finds files by name, and lines by their text.", ARGS, Risk::Read) }
+        Self { spec: super::spec("search_files", ARGS) }
     }
 }
 

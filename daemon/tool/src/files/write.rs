@@ -31,7 +31,7 @@ pub(crate) struct WriteFile {
 
 impl WriteFile {
     pub(crate) fn new() -> Self {
-        Self { spec: super::spec("write_file", "Writes a file, whole or not at all.", ARGS, Risk::WriteLocal) }
+        Self { spec: super::spec("write_file", ARGS) }
     }
 }
 

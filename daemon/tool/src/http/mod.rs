@@ -83,15 +83,7 @@ pub(crate) struct HttpRequest {
 
 impl HttpRequest {
     pub(crate) fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: "http_request".parse().expect("a well-formed name"),
-                summary: "Sends one HTTP request and returns the answer.",
-                schema: args::schema(ARGS),
-                risk: Risk::External,
-                outside: true,
-            },
-        }
+        Self { spec: ToolSpec::own("http_request", args::schema(ARGS)) }
     }
 }
 

@@ -67,15 +67,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(crate) fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: "shell".parse().expect("a well-formed name"),
-                summary: "Runs a program or a command line.",
-                schema: args::schema(ARGS),
-                risk: Risk::Exec,
-                outside: false,
-            },
-        }
+        Self { spec: ToolSpec::own("shell", args::schema(ARGS)) }
     }
 }
 

@@ -1,0 +1,113 @@
+use clap::Subcommand;
+use ow_config::Host;
+use ow_model::{Risk, ToolName};
+use ow_policy::{OWN_TOOLS, OwnTool, Performed, RiskOverride, overridden_risk};
+use serde::Serialize;
+
+use super::config;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::place::environment;
+use crate::table::{Cell, Table};
+
+/// What tasks and agents can do
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tool {
+    List(List),
+}
+
+/// List the tools with their risk; needs no daemon
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Risk decides who is asked: read runs, write-local runs in mode edit, exec in mode auto, external asks
+for hosts and effects that nobody named. `[tool-risk]` in the configuration raises or lowers it."
+)]
+pub(crate) struct List {}
+
+/// One tool, as `--json` gives it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Listed {
+    name: &'static str,
+    /// The class by which it is asked about.
+    risk: Risk,
+    /// The class that it declares; none: the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declared_risk: Option<Risk>,
+    /// Its calls may run beside others.
+    parallel: bool,
+    source: &'static str,
+    /// `call`: tasks' steps and agents use it; `session`: agents only.
+    used_by: &'static str,
+    summary: &'static str,
+}
+
+impl Tool {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::List(command) => command.run(context),
+        }
+    }
+}
+
+impl List {
+    #[expect(clippy::unused_self, reason = "every command runs by its own method")]
+    fn run(&self, context: &Context) -> Result<(), Failure> {
+        let (_, settings) = config::load(None, context, &Host::new(&environment))?;
+        let overrides: Vec<RiskOverride> = settings
+            .tool_risk
+            .iter()
+            .map(|(pattern, risk)| RiskOverride { pattern: pattern.clone(), risk: *risk })
+            .collect();
+        let listed: Vec<Listed> = OWN_TOOLS.iter().map(|tool| Listed::of(tool, &overrides)).collect();
+        context.out.give(&listed, |listed| {
+            let mut table = Table::new(context.out, &["TOOL", "RISK", "PARALLEL", "SOURCE", "USED BY", "WHAT IT DOES"]);
+            for tool in listed {
+                let risk = match tool.declared_risk {
+                    Some(declared) => format!("{} (declares {})", word(tool.risk), word(declared)),
+                    None => word(tool.risk).to_owned(),
+                };
+                table.row(vec![
+                    Cell::text(tool.name),
+                    Cell::text(&risk),
+                    Cell::text(if tool.parallel { "yes" } else { "no" }),
+                    Cell::text(tool.source),
+                    Cell::text(tool.used_by),
+                    Cell::text(
+                        tool.summary.split_once(". ").map_or(tool.summary, |(first, _)| first).trim_end_matches('.'),
+                    ),
+                ]);
+            }
+            table.show()
+        });
+        Ok(())
+    }
+}
+
+impl Listed {
+    fn of(tool: &OwnTool, overrides: &[RiskOverride]) -> Self {
+        let name: ToolName = tool.name.parse().expect("a tool's name");
+        let risk = overridden_risk(&name, overrides).unwrap_or(tool.risk);
+        Self {
+            name: tool.name,
+            risk,
+            declared_risk: (risk != tool.risk).then_some(tool.risk),
+            parallel: risk.max(tool.risk) == Risk::Read,
+            source: "builtin",
+            used_by: match tool.performed {
+                Performed::AsCall => "steps, agents",
+                Performed::BySession => "agents",
+            },
+            summary: tool.summary,
+        }
+    }
+}
+
+const fn word(risk: Risk) -> &'static str {
+    match risk {
+        Risk::Read => "read",
+        Risk::WriteLocal => "write-local",
+        Risk::Exec => "exec",
+        Risk::External => "external",
+    }
+}

@@ -1,0 +1,140 @@
+//! The tools that owd brings with it, as consent and a person's list have them. What they take and do is the
+//! business of the crates that perform them.
+
+use ow_model::Risk;
+
+/// A tool of owd's own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OwnTool {
+    pub name: &'static str,
+    /// What a model reads; the first sentence is what a list shows.
+    pub summary: &'static str,
+    pub risk: Risk,
+    /// Its results are outside content.
+    pub outside: bool,
+    /// A repeated call may be answered from the earlier result, as long as nothing was written in between.
+    pub reuse: bool,
+    pub performed: Performed,
+}
+
+/// Who performs a tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Performed {
+    /// A call of any session, and a step of a task.
+    AsCall,
+    /// An agent's session itself: it speaks with the person, waits, or plans.
+    BySession,
+}
+
+impl OwnTool {
+    /// The tool of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        OWN_TOOLS.iter().find(|tool| tool.name == name)
+    }
+
+    const fn outside(self) -> Self {
+        Self { outside: true, ..self }
+    }
+
+    const fn reusable(self) -> Self {
+        Self { reuse: true, ..self }
+    }
+
+    const fn by_session(self) -> Self {
+        Self { performed: Performed::BySession, ..self }
+    }
+}
+
+const fn tool(name: &'static str, risk: Risk, summary: &'static str) -> OwnTool {
+    OwnTool { name, summary, risk, outside: false, reuse: false, performed: Performed::AsCall }
+}
+
+/// All of them, in the order in which a list shows them.
+pub const OWN_TOOLS: &[OwnTool] = &[
+    tool(
+        "read_file",
+        Risk::Read,
+        "Reads a file. For text give `line` (1 for the beginning): up to 2000 lines come at once, and the result says \
+         where to go on.",
+    )
+    .reusable(),
+    tool("list_dir", Risk::Read, "Lists a folder: names, kinds, sizes and times.").reusable(),
+    tool(
+        "search_files",
+        Risk::Read,
+        "Finds files by name, and lines by a literal text, in all of a tree, folders of builds included.",
+    )
+    .reusable(),
+    tool("write_file", Risk::WriteLocal, "Writes a whole file, new or in place of the old one."),
+    tool(
+        "edit_file",
+        Risk::WriteLocal,
+        "Replaces a piece of a file by another. The old text must match exactly, blanks and line ends included.",
+    ),
+    tool("move_file", Risk::WriteLocal, "Moves or renames a file or folder."),
+    tool("shell", Risk::Exec, "Runs a program or a command line and returns what it printed and its exit status."),
+    tool("http_request", Risk::External, "Sends one HTTP request and returns the answer.").outside(),
+    tool("notify", Risk::Read, "Tells the task's people something, in their Inbox."),
+    tool(
+        "ask_user",
+        Risk::Read,
+        "Asks the person one to four questions and waits for the answers, which may take days. For what only a person \
+         can decide or knows.",
+    )
+    .by_session(),
+    tool(
+        "propose_plan",
+        Risk::Read,
+        "Shows the person a plan and waits for approval. Approving it lets the work begin.",
+    )
+    .by_session(),
+    tool(
+        "request_directory",
+        Risk::Read,
+        "Asks the person for access to a folder outside of those that this session may work in.",
+    )
+    .by_session(),
+    tool(
+        "sleep_until",
+        Risk::Read,
+        "Puts this session to sleep until a time, at no cost; it wakes with the note. Instead of waiting in a command.",
+    )
+    .by_session(),
+    tool(
+        "wake_on",
+        Risk::Read,
+        "Puts this session to sleep until a background job ends or an event comes; it wakes with the note.",
+    )
+    .by_session(),
+    tool(
+        "todo_write",
+        Risk::Read,
+        "Writes the list of what is to be done, as the person sees it. Each time the whole list.",
+    )
+    .by_session(),
+    tool(
+        "delegate",
+        Risk::Read,
+        "Gives a part of the work to an agent of its own, which only reads; its report is the result.",
+    )
+    .by_session(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_tool_names_and_stand_once() {
+        for (index, tool) in OWN_TOOLS.iter().enumerate() {
+            assert!(tool.name.parse::<ow_model::ToolName>().is_ok(), "{}", tool.name);
+            assert!(OWN_TOOLS[..index].iter().all(|other| other.name != tool.name), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn only_what_has_no_side_effect_is_answered_from_before() {
+        assert!(OWN_TOOLS.iter().all(|tool| !tool.reuse || (tool.risk == Risk::Read && !tool.outside)));
+    }
+}
