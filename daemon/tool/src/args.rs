@@ -41,6 +41,10 @@ pub(crate) enum Kind {
     Time,
     /// A whole number in these bounds.
     Count(u64, u64),
+    /// True or false.
+    Flag,
+    /// Names, one or more.
+    Names,
 }
 
 /// Checks `value` against the declaration.
@@ -106,7 +110,7 @@ impl Kind {
         match self {
             Self::Text => value.as_str().map(drop).ok_or_else(|| format!("a string, found {}", shown(value))),
             Self::OneOf(words) => match value.as_str() {
-                Some(text) if words.contains(&text.to_ascii_uppercase().as_str()) => Ok(()),
+                Some(text) if words.iter().any(|word| word.eq_ignore_ascii_case(text)) => Ok(()),
                 _ => Err(format!("one of {}, found {}", words.join(", "), shown(value))),
             },
             Self::Name | Self::Url => match value.as_str() {
@@ -138,6 +142,12 @@ impl Kind {
                 Some(Ok(span)) if !span.is_zero() => Ok(()),
                 _ => Err(format!("a duration such as \"90s\", found {}", shown(value))),
             },
+            Self::Flag => value.as_bool().map(drop).ok_or_else(|| format!("true or false, found {}", shown(value))),
+            Self::Names => {
+                let wrong = || format!("a list of strings that are not empty, found {}", shown(value));
+                let list = value.as_array().filter(|list| !list.is_empty()).ok_or_else(wrong)?;
+                list.iter().try_for_each(|one| Self::Name.check(one).map_err(|_| wrong()))
+            }
             Self::Count(least, most) => match value.as_u64() {
                 Some(count) if (least..=most).contains(&count) => Ok(()),
                 _ => Err(format!("a whole number from {least} to {most}, found {}", shown(value))),
@@ -168,6 +178,8 @@ impl Kind {
             Self::Hidden => hidden,
             Self::HiddenMap => json!({ "type": "object", "additionalProperties": hidden }),
             Self::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Self::Flag => json!({ "type": "boolean" }),
+            Self::Names => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
         }
     }
 }

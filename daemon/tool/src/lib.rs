@@ -25,6 +25,7 @@ mod limits;
 mod world;
 
 mod files;
+mod git;
 mod http;
 mod shell;
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use ow_model::{Call, CallResult, Position, Risk, RunId, TaskName, ToolName};
 use ow_policy::{Authorized, RiskOverride, overridden_risk};
 
-use crate::{Tool, ToolSpec, files, http, interactive, shell};
+use crate::{Tool, ToolSpec, files, git, http, interactive, shell};
 
 /// The tools that there are, by name.
 #[derive(Default)]
@@ -43,15 +43,19 @@ impl Toolbox {
     #[must_use]
     pub fn builtin() -> Self {
         let mut toolbox = Self::default();
-        let tools: [Arc<dyn Tool>; 8] = [
+        let tools: [Arc<dyn Tool>; 12] = [
             Arc::new(shell::Shell::new()),
             Arc::new(files::ReadFile::new()),
             Arc::new(files::WriteFile::new()),
             Arc::new(files::EditFile::new()),
             Arc::new(files::ListDir::new()),
             Arc::new(files::SearchFiles::new()),
+            Arc::new(files::Glob::new()),
+            Arc::new(files::Grep::new()),
             Arc::new(files::MoveFile::new()),
             Arc::new(http::HttpRequest::new()),
+            Arc::new(http::WebFetch::new()),
+            Arc::new(git::Git::new()),
         ];
         for tool in tools {
             toolbox.register(tool, Runner::Helper);

@@ -16,8 +16,19 @@ use crate::{Place, Tool, ToolSpec};
 
 const ARGS: &[Arg] = &[
     Arg { name: "path", kind: Kind::Name, need: Need::Required, about: "the file, which must exist" },
-    Arg { name: "old", kind: Kind::Text, need: Need::Required, about: "the text to replace; it must stand there once" },
+    Arg {
+        name: "old",
+        kind: Kind::Text,
+        need: Need::Required,
+        about: "the text to replace, exactly as the file has it; it must stand there once, unless `all` is true",
+    },
     Arg { name: "new", kind: Kind::Text, need: Need::Required, about: "the text that takes its place" },
+    Arg {
+        name: "all",
+        kind: Kind::Flag,
+        need: Need::Optional,
+        about: "true: replace it wherever it stands; false if left out",
+    },
 ];
 
 #[derive(Debug, Deserialize)]
@@ -25,6 +36,8 @@ struct EditArgs {
     path: String,
     old: String,
     new: String,
+    #[serde(default)]
+    all: bool,
 }
 
 pub(crate) struct EditFile {
@@ -102,6 +115,9 @@ pub(crate) fn edit(work: &Work) -> Result<Finished, CallError> {
     let (new, line) = edited(path, &old, &args)?;
     let mut result = replace::replace(&spot, path, &new)?;
     result.output["line"] = line.into();
+    if args.all {
+        result.output["replaced"] = apart(&places(&old, args.old.as_bytes(), usize::MAX), args.old.len()).len().into();
+    }
     Ok(result.into())
 }
 
@@ -109,11 +125,23 @@ fn missing(path: &Path) -> CallError {
     failed(format!("cannot edit `{}`: it does not exist; use write_file for a new file", path.display()))
 }
 
-/// The new content and the line of the change, counted from 1.
+/// The new content and the line of the first change, counted from 1.
 fn edited(path: &Path, content: &[u8], args: &EditArgs) -> Result<(Vec<u8>, usize), CallError> {
+    const COUNTED: usize = 1000;
     let old = args.old.as_bytes();
-    let found = places(content, old);
+    let found = places(content, old, if args.all { usize::MAX } else { COUNTED });
     match found.as_slice() {
+        [first, ..] if args.all => {
+            let mut new = Vec::with_capacity(content.len());
+            let mut from = 0;
+            for at in apart(&found, old.len()) {
+                new.extend_from_slice(&content[from..at]);
+                new.extend_from_slice(args.new.as_bytes());
+                from = at + old.len();
+            }
+            new.extend_from_slice(&content[from..]);
+            Ok((new, line_of(content, *first)))
+        }
         [at] => {
             let new = [&content[..*at], args.new.as_bytes(), &content[*at + old.len()..]].concat();
             Ok((new, line_of(content, *at)))
@@ -129,7 +157,7 @@ fn edited(path: &Path, content: &[u8], args: &EditArgs) -> Result<(Vec<u8>, usiz
             let lines: Vec<String> = several.iter().take(NAMED).map(|at| line_of(content, *at).to_string()).collect();
             let more = if several.len() > NAMED { ", …" } else { "" };
             Err(failed(format!(
-                "`old` stands in `{}` {} times (lines {}{more}); make it longer until it stands there once",
+                "`old` stands in `{}` {} times (lines {}{more}); make it longer until it stands there once, or give all = true",
                 path.display(),
                 several.len(),
                 lines.join(", ")
@@ -138,9 +166,21 @@ fn edited(path: &Path, content: &[u8], args: &EditArgs) -> Result<(Vec<u8>, usiz
     }
 }
 
+/// Of places that overlap the first ones.
+fn apart(places: &[usize], length: usize) -> Vec<usize> {
+    let mut free = 0;
+    let mut kept = vec![];
+    for at in places.iter().copied() {
+        if at >= free {
+            kept.push(at);
+            free = at + length;
+        }
+    }
+    kept
+}
+
 /// Where `part` stands in `whole`; places that overlap count each.
-fn places(whole: &[u8], part: &[u8]) -> Vec<usize> {
-    const MOST: usize = 1000;
+fn places(whole: &[u8], part: &[u8], most: usize) -> Vec<usize> {
     let Some(first) = part.first() else { return vec![] };
     let mut found = vec![];
     let mut at = 0;
@@ -148,7 +188,7 @@ fn places(whole: &[u8], part: &[u8]) -> Vec<usize> {
         at += next;
         if whole[at..].starts_with(part) {
             found.push(at);
-            if found.len() >= MOST {
+            if found.len() >= most {
                 break;
             }
         }

@@ -3,14 +3,21 @@
 mod diff;
 mod edit;
 mod folder;
+mod glob;
+mod grep;
+mod lines;
 mod list;
 mod moving;
 mod read;
 mod replace;
 mod search;
+mod walk;
 mod write;
 
 pub(crate) use edit::{EditFile, edit};
+pub(crate) use glob::{Glob, glob};
+pub(crate) use grep::{Grep, grep};
+pub(crate) use lines::{kind_of, known_kind};
 pub(crate) use list::{ListDir, list};
 pub(crate) use moving::{MoveFile, move_file};
 pub(crate) use read::{ReadFile, read};

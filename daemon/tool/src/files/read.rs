@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::folder::{Missing, Spot};
+use super::lines::{self, LINES, Range};
 use crate::args::{self, Arg, Kind, Need};
 use crate::capture::{Finished, capture};
 use crate::helper::work::Work;
@@ -18,17 +19,43 @@ use crate::{Place, Tool, ToolSpec};
 const ARGS: &[Arg] = &[
     Arg { name: "path", kind: Kind::Name, need: Need::Required, about: "the file" },
     Arg {
+        name: "line",
+        kind: Kind::Count(1, u64::MAX),
+        need: Need::Optional,
+        about: "read text by lines, from this one on, counted from 1; the result says where to go on",
+    },
+    Arg {
+        name: "lines",
+        kind: Kind::Count(1, LINES),
+        need: Need::Optional,
+        about: "how many lines at most; 2000 if left out",
+    },
+    Arg {
+        name: "numbered",
+        kind: Kind::Flag,
+        need: Need::Optional,
+        about: "read by lines, each with its number before it, which is no part of the file; false if left out",
+    },
+    Arg {
         name: "offset",
         kind: Kind::Count(0, u64::MAX),
         need: Need::Optional,
-        about: "the first byte, counted from 0",
+        about: "read bytes instead of lines, from this one on, counted from 0",
     },
-    Arg { name: "limit", kind: Kind::Count(1, FILE_LIMIT), need: Need::Optional, about: "how many bytes at most" },
+    Arg {
+        name: "limit",
+        kind: Kind::Count(1, FILE_LIMIT),
+        need: Need::Optional,
+        about: "how many bytes at most, where bytes are read",
+    },
 ];
 
 #[derive(Debug, Deserialize)]
 struct ReadArgs {
     path: String,
+    line: Option<u64>,
+    lines: Option<u64>,
+    numbered: Option<bool>,
     #[serde(default)]
     offset: u64,
     limit: Option<u64>,
@@ -50,7 +77,14 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, value: &Value) -> Result<(), String> {
-        args::check("read_file", ARGS, value)
+        args::check("read_file", ARGS, value)?;
+        let given = |names: [&'static str; 3]| names.into_iter().find(|name| value.get(name).is_some());
+        match (given(["line", "lines", "numbered"]), given(["offset", "limit", "limit"])) {
+            (Some(lines), Some(bytes)) => Err(format!(
+                "`read_file` takes `{lines}`, which reads lines, or `{bytes}`, which reads bytes, not both"
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn facts(&self, call: &Call, place: &Place) -> Result<Facts, CallError> {
@@ -67,6 +101,14 @@ pub(crate) fn read(work: &Work) -> Result<Finished, CallError> {
     let mut file =
         Spot::open(path, &world::roots(&work.place), Missing::Refuse).and_then(|spot| spot.file()).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
+    if args.line.is_some() || args.lines.is_some() || args.numbered.is_some() {
+        let range = Range {
+            first: args.line.unwrap_or(1),
+            most: args.lines.unwrap_or(LINES),
+            numbered: args.numbered.unwrap_or(false),
+        };
+        return lines::read(work, path, &file, &metadata, range);
+    }
     let wanted = args.limit.unwrap_or(metadata.len().saturating_sub(args.offset));
     if wanted > FILE_LIMIT {
         return Err(CallError {
@@ -89,6 +131,9 @@ pub(crate) fn read(work: &Work) -> Result<Finished, CallError> {
         capture(&bytes, &work.limits, &redactor)
     } else {
         output["encoding"] = "base64".into();
+        if args.offset == 0 {
+            output["kind"] = lines::kind_of(&bytes).into();
+        }
         capture(STANDARD.encode(redactor.redact_bytes(&bytes)).as_bytes(), &work.limits, &redactor)
     };
     output["text"] = captured.text.into();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::wire::WireJob;
 use crate::capture::{Finished, redact};
 use crate::world::failed;
-use crate::{Limits, Net, Place, files, http, shell};
+use crate::{Limits, Net, Place, files, git, http, shell};
 
 /// What policy judged, which is what runs: nothing is looked up a second time.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -118,10 +118,14 @@ pub(crate) async fn run(work: Work) -> Finished {
     let outcome = match work.call.tool.as_str() {
         "shell" => shell::run(&work).await,
         "http_request" => http::run(&work).await,
+        "web_fetch" => http::fetch(&work).await,
+        "git" => git::run(&work).await,
         "read_file" => blocking(work, files::read).await,
         "write_file" => blocking(work, files::write).await,
         "edit_file" => blocking(work, files::edit).await,
         "list_dir" => blocking(work, files::list).await,
+        "glob" => blocking(work, files::glob).await,
+        "grep" => blocking(work, files::grep).await,
         "search_files" => blocking(work, files::search).await,
         "move_file" => blocking(work, files::move_file).await,
         other => Err(failed(format!("the helper knows no tool `{other}`"))),

@@ -1,6 +1,9 @@
-//! `http_request`: one request behind the URL guard.
+//! `http_request` and `web_fetch`: one request behind the URL guard, answered as it came or read as a page.
 
 mod body;
+mod fetch;
+mod html;
+mod page;
 mod run;
 
 use std::collections::BTreeMap;
@@ -14,7 +17,10 @@ use serde_json::Value;
 use crate::args::{self, Arg, Hidden, Kind, Need};
 use crate::{Place, Tool, ToolSpec};
 
-pub(crate) use run::run;
+pub(crate) use fetch::WebFetch;
+pub(crate) use run::{fetch, run};
+
+use fetch::{FETCH_TIME, FetchArgs, PAGES};
 
 /// What may be reached, as the configuration and the task have it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

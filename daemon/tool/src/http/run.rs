@@ -16,8 +16,9 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 use url::{Host, Url};
 
-use super::HttpArgs;
 use super::body::{Body, decoded};
+use super::page::{self, Part};
+use super::{FetchArgs, HttpArgs};
 use crate::args::{self, Hidden};
 use crate::capture::{Finished, capture};
 use crate::helper::work::Work;
@@ -44,6 +45,19 @@ impl Names for System {
 
 pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
     run_with(work, &System).await.or_else(Unanswered::into_result)
+}
+
+/// Fetches a page and reads it as text.
+pub(crate) async fn fetch(work: &Work) -> Result<Finished, CallError> {
+    fetch_with(work, &System).await.or_else(Unanswered::into_result)
+}
+
+/// What becomes of an answer.
+enum Reader {
+    /// It is the result as it came.
+    Whole,
+    /// Its text is.
+    Page(Part),
 }
 
 /// Why there is no answer.
@@ -77,7 +91,24 @@ impl From<CallError> for Unanswered {
 }
 
 pub(super) async fn run_with(work: &Work, names: &impl Names) -> Result<Finished, Unanswered> {
-    let args: HttpArgs = args::read(&work.call.args)?;
+    request(work, &args::read(&work.call.args)?, names, &Reader::Whole).await
+}
+
+pub(super) async fn fetch_with(work: &Work, names: &impl Names) -> Result<Finished, Unanswered> {
+    let args: FetchArgs = args::read(&work.call.args)?;
+    let time = args.timeout.unwrap_or(super::FETCH_TIME);
+    let accept = ("accept".to_owned(), Hidden::Plain(super::PAGES.into()));
+    let get = HttpArgs {
+        method: "GET".into(),
+        url: args.url.clone(),
+        headers: BTreeMap::from([accept]),
+        body: None,
+        timeout: Some(time),
+    };
+    request(work, &get, names, &Reader::Page(Part::of(&args))).await
+}
+
+async fn request(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Reader) -> Result<Finished, Unanswered> {
     let time = args.timeout.map_or(work.limits.time, |time| time.min(work.limits.time));
     let deadline = Instant::now() + time.duration();
     tokio::select! {
@@ -86,7 +117,7 @@ pub(super) async fn run_with(work: &Work, names: &impl Names) -> Result<Finished
             kind: CallErrorKind::Stopped,
             message: "stopped by owd; whether the server took the request is not known".into(),
         })),
-        answered = timeout_at(deadline, exchange(work, &args, names)) => {
+        answered = timeout_at(deadline, exchange(work, args, names, reader)) => {
             answered.unwrap_or_else(|_| Err(Unanswered::Failed(CallError {
                 kind: CallErrorKind::TimedOut,
                 message: format!("no whole answer within {time}"),
@@ -95,7 +126,7 @@ pub(super) async fn run_with(work: &Work, names: &impl Names) -> Result<Finished
     }
 }
 
-async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Finished, Unanswered> {
+async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Reader) -> Result<Finished, Unanswered> {
     let guard = Guard { allow: &work.net.allow, own: &work.net.own, hosts: work.net.hosts.as_deref() };
     let method = Method::from_bytes(args.method.to_ascii_uppercase().as_bytes())
         .map_err(|_| failed(format!("`{}` is not a method", args.method)))?;
@@ -132,7 +163,12 @@ async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names) -> Result<Fi
                 }
                 url = next.url;
             }
-            None => return Ok(answer(response, &url, hop, work).await?),
+            None => {
+                return Ok(match reader {
+                    Reader::Whole => answer(response, &url, hop, work).await?,
+                    Reader::Page(part) => page::answer(response, &url, *part, work).await?,
+                });
+            }
         }
     }
 }
@@ -220,16 +256,7 @@ async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Re
     let redactor = work.secrets.redactor();
     let headers = shown_headers(response.headers(), &redactor);
     let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let mut bytes = Vec::new();
-    let mut is_whole = true;
-    while let Some(piece) = response.chunk().await.map_err(unreachable)? {
-        let room = work.limits.kept_bytes - bytes.len();
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-        if piece.len() > room {
-            is_whole = false;
-            break;
-        }
-    }
+    let (bytes, is_whole) = body_of(&mut response, work.limits.kept_bytes).await?;
     let mut output = json!({ "status": status.as_u16(), "url": shown_url(url), "headers": headers });
     if hops > 1 {
         output["redirects"] = (hops - 1).into();
@@ -255,6 +282,19 @@ async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Re
     Ok(Finished { result, kept })
 }
 
+/// At most so many bytes of the body, and whether that is all of it.
+pub(super) async fn body_of(response: &mut Response, most: usize) -> Result<(Vec<u8>, bool), CallError> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(unreachable)? {
+        let room = most - bytes.len();
+        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        if piece.len() > room {
+            return Ok((bytes, false));
+        }
+    }
+    Ok((bytes, true))
+}
+
 fn shown_headers(headers: &HeaderMap, redactor: &Redactor) -> Map<String, Value> {
     const MOST: usize = 64;
     const LONGEST: usize = 2048;
@@ -273,7 +313,7 @@ fn shown_headers(headers: &HeaderMap, redactor: &Redactor) -> Map<String, Value>
 }
 
 /// The final address without what only the browser needs.
-fn shown_url(url: &Url) -> String {
+pub(super) fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
     url.into()

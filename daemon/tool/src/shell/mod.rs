@@ -17,7 +17,7 @@ use crate::world::{self, FileSystem};
 use crate::{Place, Tool, ToolSpec};
 
 pub(crate) use environment::allowed;
-pub(crate) use run::run;
+pub(crate) use run::{End, Ran, run, run_command};
 
 const ARGS: &[Arg] = &[
     Arg {

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{ShellArgs, allowed, fetches};
+use crate::Limits;
 use crate::args;
 use crate::capture::{Capture, Captured, Finished};
 use crate::helper::tree::{self, Tree};
@@ -37,7 +38,7 @@ const LAST_COUNT: Duration = Duration::from_millis(250);
 
 /// How the command came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum End {
+pub(crate) enum End {
     ByItself,
     OutOfTime,
     TooMany,
@@ -50,24 +51,45 @@ pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
         return Err(failed("a command was not judged as one"));
     };
     let time = args.timeout.map_or(work.limits.time, |time| time.min(work.limits.time)).duration();
-    let deadline = Instant::now() + time;
-    let redactor = work.secrets.redactor();
-    // Before the start: a child that ends at once must be heard of.
-    let mut children =
-        signal(SignalKind::child()).map_err(|error| failed(format!("cannot watch children: {error}")))?;
     let mut command = command_of(form, program.as_deref(), cwd)?;
     command.env_clear().envs(allowed()).env(crate::HELPER_MARK, tree::mark());
     for (name, value) in &args.env {
         command.env(name, value.text(&work.secrets)?.as_str());
     }
+    command.current_dir(cwd);
     let input = args.stdin.as_ref().map(|value| value.text(&work.secrets)).transpose()?;
-    command.current_dir(cwd).process_group(0);
+    let input = input.as_ref().map(|input| input.as_bytes());
+    let ran = run_command(command, input, time, &work.limits, work).await?;
+    Ok(finished(ran, fetches(form), work, time))
+}
+
+/// What a command left when nothing of it lived any more.
+pub(crate) struct Ran {
+    pub(crate) end: End,
+    pub(crate) status: Option<ExitStatus>,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+}
+
+/// Runs a command, which has its environment and folder, to its end, with everything that it starts.
+pub(crate) async fn run_command(
+    mut command: Command,
+    input: Option<&[u8]>,
+    time: Duration,
+    limits: &Limits,
+    work: &Work,
+) -> Result<Ran, CallError> {
+    let deadline = Instant::now() + time;
+    let redactor = work.secrets.redactor();
+    // Before the start: a child that ends at once must be heard of.
+    let mut children =
+        signal(SignalKind::child()).map_err(|error| failed(format!("cannot watch children: {error}")))?;
+    command.process_group(0);
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     tree::limit_processes(work.limits.processes);
     let mut child = command.spawn().map_err(|error| {
-        let named = program.as_deref().unwrap_or(Path::new("sh"));
-        failed(format!("cannot run `{}`: {}", named.display(), reason(&error)))
+        failed(format!("cannot run `{}`: {}", Path::new(command.get_program()).display(), reason(&error)))
     })?;
     let main = Pid::from_child(&child);
     let stdin = child.stdin.take().map(OwnedFd::from);
@@ -80,13 +102,17 @@ pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
         ended
     };
     let fed = async {
-        if let (Some(pipe), Some(input)) = (stdin, &input) {
-            feed(pipe, input.as_bytes(), &over).await;
+        if let (Some(pipe), Some(input)) = (stdin, input) {
+            feed(pipe, input, &over).await;
         }
     };
-    let (stdout, stderr, (end, status), ()) =
-        tokio::join!(collect(stdout, work, &redactor, &over), collect(stderr, work, &redactor, &over), supervised, fed);
-    Ok(finished(end, status, stdout, stderr, fetches(form), work, time))
+    let (stdout, stderr, (end, status), ()) = tokio::join!(
+        collect(stdout, limits, &redactor, &over),
+        collect(stderr, limits, &redactor, &over),
+        supervised,
+        fed
+    );
+    Ok(Ran { end, status, stdout, stderr })
 }
 
 fn command_of(form: &CommandForm, program: Option<&Path>, cwd: &Path) -> Result<Command, CallError> {
@@ -193,8 +219,8 @@ async fn feed(pipe: OwnedFd, input: &[u8], over: &CancellationToken) {
     }
 }
 
-async fn collect(pipe: Option<OwnedFd>, work: &Work, redactor: &Redactor, over: &CancellationToken) -> Captured {
-    let mut capture = Capture::new(&work.limits, redactor);
+async fn collect(pipe: Option<OwnedFd>, limits: &Limits, redactor: &Redactor, over: &CancellationToken) -> Captured {
+    let mut capture = Capture::new(limits, redactor);
     if let Some(receiver) = pipe.and_then(|pipe| pipe::Receiver::from_owned_fd(pipe).ok()) {
         let read = read_all(receiver, &mut capture);
         tokio::pin!(read);
@@ -216,15 +242,8 @@ async fn read_all(mut receiver: pipe::Receiver, capture: &mut Capture) -> io::Re
     }
 }
 
-fn finished(
-    end: End,
-    status: Option<ExitStatus>,
-    stdout: Captured,
-    stderr: Captured,
-    outside: bool,
-    work: &Work,
-    time: Duration,
-) -> Finished {
+fn finished(ran: Ran, outside: bool, work: &Work, time: Duration) -> Finished {
+    let Ran { end, status, stdout, stderr } = ran;
     let code = status.and_then(|status| status.code());
     let signal = status.and_then(|status| status.signal());
     let mut output = json!({ "stdout": stdout.text, "stderr": stderr.text, "status": code, "signal": signal });

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::Bench;
 
+const PAGE: &str = "<!doctype html><title>A page</title><script>x()</script><h1>Hello</h1><p>See <a href='/b'>b</a>.";
+
 type Seen = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 
 struct Server {
@@ -33,6 +35,11 @@ impl Server {
             .route("/missing", get(|| async { (StatusCode::NOT_FOUND, "no such page") }))
             .route("/large", get(|| async { "x".repeat(3_000_000) }))
             .route("/never", get(std::future::pending::<String>))
+            .route("/page", get(|| async { ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], PAGE) }))
+            .route("/pdf", get(|| async { ([(header::CONTENT_TYPE, "application/pdf")], "%PDF-1.7 s3cr3t") }))
+            .route("/json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], "{\"a\":1}") }))
+            .route("/markdown", get(|| async { ([(header::CONTENT_TYPE, "text/markdown")], "# Head") }))
+            .route("/to-page", get(|| async { Redirect::temporary("/page") }))
             .route("/hop", any(|| async { Redirect::temporary("/text") }))
             .route("/inward", get(|| async { Redirect::temporary("http://169.254.169.254/latest/") }))
             .route("/away", get(away))
@@ -223,4 +230,73 @@ async fn each_bad_argument_is_named() {
         let error = bench.error("http_request", args.clone()).await;
         assert!(error.message.contains(word), "{args}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_page_is_fetched_as_text_with_its_title_and_final_address() {
+    let mut bench = Bench::new();
+    let server = Server::start().await;
+    bench.net.allow = vec![server.address.to_string()];
+    let result = bench.run("web_fetch", json!({ "url": server.url("/to-page#part") })).await;
+    assert_eq!((&result.error, result.outside), (&None, true));
+    let output = result.output;
+    assert_eq!((&output["title"], &output["type"]), (&json!("A page"), &json!("html")));
+    assert_eq!(output["text"], format!("# Hello\n\nSee [b]({}).", server.url("/b")));
+    assert_eq!(output["url"], server.url("/page"));
+    let (_, headers) = server.seen.lock().unwrap()[0].clone();
+    assert!(headers[header::ACCEPT].to_str().unwrap().contains("text/html"));
+    assert!(headers.get(header::COOKIE).is_none() && headers.get(header::AUTHORIZATION).is_none());
+    for (path, kind, text) in
+        [("/json", "json", "{\"a\":1}"), ("/markdown", "markdown", "# Head"), ("/text", "text", "café")]
+    {
+        let output = bench.output("web_fetch", json!({ "url": server.url(path) })).await;
+        assert_eq!((&output["type"], &output["text"]), (&json!(kind), &json!(text)));
+    }
+}
+
+#[tokio::test]
+async fn a_long_page_is_read_in_parts() {
+    let mut bench = Bench::new();
+    let server = Server::start().await;
+    bench.net.allow = vec![server.address.to_string()];
+    let output = bench.output("web_fetch", json!({ "url": server.url("/large") })).await;
+    assert_eq!((output["text"].as_str().unwrap().len(), &output["next"]), (20_000, &json!(20_000)));
+    let args = json!({ "url": server.url("/large"), "from": 2_999_990, "limit": 100_000 });
+    let output = bench.output("web_fetch", args).await;
+    assert_eq!((&output["text"], &output["next"]), (&json!("xxxxxxxxxx"), &json!(null)));
+    bench.limits.kept_bytes = 1000;
+    let output = bench.output("web_fetch", json!({ "url": server.url("/large") })).await;
+    assert_eq!(
+        (&output["characters"], &output["cut"]["text"]),
+        (&json!(1000), &json!("only the first 1000 bytes were read"))
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_page_says_what_it_is() {
+    let mut bench = Bench::new();
+    let server = Server::start().await;
+    bench.net.allow = vec![server.address.to_string()];
+    let result = bench.run("web_fetch", json!({ "url": server.url("/pdf") })).await;
+    assert_eq!((&result.output["kind"], result.output.get("text")), (&json!("a PDF document"), None));
+    assert!(result.error.unwrap().message.contains("a PDF document"));
+    let error = bench.error("web_fetch", json!({ "url": server.url("/missing") })).await;
+    assert!(error.message.contains("404"), "{error}");
+    let error = bench.error("web_fetch", json!({ "url": server.url("/never"), "timeout": "100ms" })).await;
+    assert_eq!(error.kind, CallErrorKind::TimedOut);
+    for args in [json!({ "url": "example.com" }), json!({ "url": "https://a.example/", "headers": {} }), json!({})] {
+        assert_eq!(bench.error("web_fetch", args).await.kind, CallErrorKind::BadArguments);
+    }
+}
+
+#[tokio::test]
+async fn a_fetch_is_guarded_at_every_hop() {
+    let mut bench = Bench::new();
+    let server = Server::start().await;
+    let error = bench.error("web_fetch", json!({ "url": server.url("/page") })).await;
+    assert_eq!(error.kind, CallErrorKind::Refused);
+    bench.net.allow = vec![server.address.to_string()];
+    let error = bench.error("web_fetch", json!({ "url": server.url("/inward") })).await;
+    assert_eq!(error.kind, CallErrorKind::Refused);
+    assert_eq!(server.paths(), ["/inward"]);
 }

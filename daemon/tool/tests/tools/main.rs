@@ -4,7 +4,9 @@
 
 mod declarations;
 mod files;
+mod git;
 mod http;
+mod reading;
 mod scope;
 mod shell;
 mod support;
