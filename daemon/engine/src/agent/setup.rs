@@ -17,8 +17,6 @@ pub(super) const UNKNOWN_WINDOW: u64 = 32_000;
 
 /// Model calls of one turn where the task says nothing.
 const MAX_ITERATIONS: u32 = 50;
-/// Tools of which a repeat may be answered from the earlier result, until something is written.
-const REUSED: [&str; 5] = ["read_file", "list_dir", "glob", "grep", "search_files"];
 const SUB_AGENT_ITERATIONS: u32 = 10;
 
 /// What agents are made with; replaced as a whole by a reload.
@@ -64,25 +62,21 @@ impl Equipment {
         let may = |name: &ow_model::ToolName| agent.tools.as_ref().is_none_or(|tools| tools.contains(name));
         let mut declared = vec![];
         let mut shown = vec![];
-        for tool in engine.toolbox.specs().filter(|tool| may(&tool.name)) {
+        let overrides = &engine.standing().settings.tool_risk;
+        let all = engine.toolbox.declarations(overrides).into_iter().map(|declaration| declaration.spec);
+        for tool in all.filter(|tool| may(&tool.name)) {
             let kind = kind(tool.name.as_str());
             let reads = tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain;
             if is_nested && !reads {
                 continue;
             }
-            declared.push(ToolDecl {
-                name: tool.name.clone(),
-                schema: tool.schema.clone(),
-                risk: tool.risk,
-                reuse: REUSED.contains(&tool.name.as_str()),
-                gui: false,
-                kind,
-            });
             shown.push(ToolDeclaration {
                 name: tool.name.to_string(),
                 description: tool.summary.to_owned(),
                 parameters: tool.schema.clone(),
             });
+            let ow_tool::ToolSpec { name, schema, risk, reuse, gui, .. } = tool;
+            declared.push(ToolDecl { name, schema, risk, reuse, gui, kind });
         }
         let max = agent.max_iterations.or(defaults.max_iterations).unwrap_or(MAX_ITERATIONS);
         let mut named_hosts = vec![];
