@@ -18,7 +18,7 @@ const UNASKED: Kind = |found| &found.unasked;
 const CONTRADICTIONS: Kind = |found| &found.contradictions;
 
 /// What is done to a sound store, and which kind of finding must come of it.
-const HARMS: [(&str, Kind); 14] = [
+const HARMS: [(&str, Kind); 15] = [
     ("DELETE FROM tasks WHERE name = 'added'", LOSSES),
     ("UPDATE revisions SET text = '' WHERE task = (SELECT id FROM tasks WHERE name = 'added')", LOSSES),
     ("DELETE FROM runs WHERE task_name = 'added'", LOSSES),
@@ -29,6 +29,7 @@ const HARMS: [(&str, Kind); 14] = [
     ),
     ("UPDATE tasks SET accounted_until = accounted_until + 5000000 WHERE name = 'tick'", LOSSES),
     ("DELETE FROM events WHERE key = 'k2'", LOSSES),
+    ("DELETE FROM events WHERE task = (SELECT id FROM tasks WHERE name = 'later')", LOSSES),
     ("DELETE FROM run_events", LOSSES),
     ("INSERT INTO run_events SELECT (SELECT max(ord) FROM runs), id FROM events WHERE key = 'k2'", DUPLICATES),
     ("UPDATE items SET state_json = replace(state_json, '\"once\"', '\"deny\"')", LOSSES),

@@ -135,8 +135,11 @@ fn events(world: &World, records: &Records, found: &mut Findings) {
     for file in &world.said.files {
         expect("intake", file, &|payload, _| payload["data"]["path"] == **file);
     }
+    // A store that failed may have kept the following task out until the followed one had already run.
+    let follows = records.tasks.iter().find(|task| task.name == "later").map(|task| task.created_at);
     for (id, run) in &records.runs {
-        if run.task == "effects" && run.outcome["outcome"] == "succeeded" {
+        let is_followed = follows.zip(run.ended_at).is_some_and(|(made, ended)| made < ended);
+        if is_followed && run.task == "effects" && run.outcome["outcome"] == "succeeded" {
             expect("later", id, &|payload, _| payload["data"]["run"] == **id);
         }
     }

@@ -52,6 +52,7 @@ pub(crate) struct RunRow {
     pub(crate) state: String,
     pub(crate) outcome: Value,
     pub(crate) next_seq: i64,
+    pub(crate) ended_at: Option<i64>,
     pub(crate) journal: Vec<(i64, Value)>,
 }
 
@@ -71,10 +72,11 @@ impl Records {
         let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE).expect("a store");
         db.execute_batch("PRAGMA query_only = ON").expect("a mode");
         let mut journals = journals(&db);
-        let runs = rows(&db, "SELECT ord, id, task_name, state, outcome, next_seq FROM runs", |row| {
+        let runs = rows(&db, "SELECT ord, id, task_name, state, outcome, next_seq, ended_at FROM runs", |row| {
             let journal = journals.remove(&row.get::<_, i64>(0)?).unwrap_or_default();
             let outcome = row.get::<_, Option<String>>(4)?.map_or(Value::Null, |text| parse(&text));
-            let run = RunRow { task: row.get(2)?, state: row.get(3)?, outcome, next_seq: row.get(5)?, journal };
+            let (state, next_seq, ended_at) = (row.get(3)?, row.get(5)?, row.get(6)?);
+            let run = RunRow { task: row.get(2)?, state, outcome, next_seq, ended_at, journal };
             Ok((row.get(1)?, run))
         });
         let items = rows(&db, "SELECT id, state, state_json, kind, run_id FROM items", |row| {
