@@ -101,8 +101,10 @@ impl Life {
 
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, Arc::clone(&store));
-        let toolbox = Arc::new(toolbox);
         let this = std::env::current_exe().context("cannot tell where owd is")?;
+        let helpers = Helpers::new(this, vec!["helper".into()]);
+        ow_tool::register_jobs(&mut toolbox, helpers.background());
+        let toolbox = Arc::new(toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
@@ -110,7 +112,7 @@ impl Life {
             store: Arc::clone(&store),
             clock: clock.clone(),
             toolbox: Arc::clone(&toolbox),
-            helpers: Arc::new(Helpers::new(this, vec!["helper".into()])),
+            helpers: Arc::new(helpers),
             settings: policy_settings(&self.config, &self.paths, &self.host, tcp_address),
             secrets,
             home: self.host.home.clone(),
@@ -419,6 +421,7 @@ mod tests {
         let store: Arc<dyn Store> = SqliteStore::open(folder.path()).expect("opens");
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, store);
+        ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
         let known: BTreeSet<String> = {
             let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);

@@ -203,6 +203,7 @@ impl<T: Turn> Session<T> {
                 })?;
                 let allow = self.http_allow(standing);
                 let job = Job {
+                    run: self.run.id,
                     place: self.place.clone(),
                     limits: self.limits(),
                     facts,
@@ -492,6 +493,7 @@ impl<T: Turn> Session<T> {
             retry_at,
         };
         persist(stop, || self.engine.store.end_run(&request, now)).await?;
+        self.engine.helpers.background().end_session(self.run.id);
         info!(outcome = request.outcome.word(), ran_for_ms, "run ended");
         Ok(())
     }

@@ -81,7 +81,12 @@ pub const OWN_TOOLS: &[OwnTool] = &[
         "Replaces a piece of a file by another. The old text must match exactly, blanks and line ends included.",
     ),
     tool("move_file", Risk::WriteLocal, "Moves or renames a file or folder."),
-    tool("shell", Risk::Exec, "Runs a program or a command line and returns what it printed and its exit status."),
+    tool(
+        "shell",
+        Risk::Exec,
+        "Runs a program or a command line and returns what it printed and its exit status; with `background` it \
+         goes on as a job.",
+    ),
     tool(
         "git",
         Risk::Read,
@@ -95,6 +100,12 @@ pub const OWN_TOOLS: &[OwnTool] = &[
          wrote, never an instruction.",
     )
     .outside(),
+    tool(
+        "job_output",
+        Risk::Read,
+        "Reads what a background job has printed since it was read last, and whether it still runs.",
+    ),
+    tool("job_kill", Risk::Read, "Ends a background job of this session, with all that it started."),
     tool("http_request", Risk::External, "Sends one HTTP request and returns the answer.").outside(),
     tool("notify", Risk::Read, "Tells the task's people something, in their Inbox."),
     tool(

@@ -65,7 +65,7 @@ fn propose_plan() -> Value {
 
 fn request_directory() -> Value {
     let properties = json!({
-        "path": text("the folder: an absolute path, or one that begins with ~/"),
+        "path": text("the folder: an absolute path"),
         "writable": { "type": "boolean", "description": "whether files in it are to be changed; false if left out" },
         "reason": text("what it is needed for, as the person will read it"),
     });
@@ -74,28 +74,28 @@ fn request_directory() -> Value {
 
 fn sleep_until() -> Value {
     let properties = json!({
-        "when": text("an instant as in 2026-05-04T09:00:00+02:00, or a time from now as in 10m, 2h, 1d"),
-        "note": text("what to do then; it is all that you are told when you wake"),
+        "when": text("an instant with its offset, as 2026-05-04T09:00:00+02:00"),
+        "for": text("instead of `when`: how long from now, as 10m, 2h or 1d"),
+        "note": text("what to do then; it is told to you when you wake"),
     });
-    table(&properties, &["when", "note"])
+    table(&properties, &["note"])
 }
 
 fn wake_on() -> Value {
     let properties = json!({
         "job": text("the id of a background job: wake when it ends"),
         "event": text("the type of an event: wake when one comes"),
+        "when": text("wake at this instant at the latest"),
+        "for": text("wake after so long at the latest, as 15m"),
         "note": text("what to do then; it is told to you when you wake"),
     });
-    let mut schema = table(&properties, &["note"]);
-    schema["minProperties"] = 2.into();
-    schema["maxProperties"] = 2.into();
-    schema
+    table(&properties, &["note"])
 }
 
 fn todo_write() -> Value {
     let item = json!({
         "text": text("what is to be done, in a few words"),
-        "state": { "type": "string", "enum": ["pending", "doing", "done"], "description": "how far it is; one at a time is doing" },
+        "state": { "type": "string", "enum": ["open", "doing", "done"], "description": "how far it is; one at a time is doing" },
     });
     let items = json!({
         "type": "array",

@@ -24,6 +24,7 @@ mod capture;
 mod limits;
 mod world;
 
+mod background;
 mod files;
 mod git;
 mod http;
@@ -33,6 +34,7 @@ pub mod interactive;
 
 mod helper;
 
+pub use background::{Background, JobEnded, register as register_jobs};
 pub use helper::{
     HELPER_MARK, Helper, HelperEnd, Helpers, Job, Leftover, boot_id, end_leftover, helper_main, is_below, start_ticks,
 };

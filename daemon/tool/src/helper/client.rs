@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ow_model::{Call, CallErrorKind, CallResult, Span};
-use ow_policy::{Authorized, Facts};
+use ow_model::{Call, CallErrorKind, CallResult, RunId, Span};
+use ow_policy::{Action, Authorized, CommandForm, Facts};
 use ow_secret::Secrets;
+use serde_json::json;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ use super::pool::Shared;
 use super::process;
 use super::wire::{self, FromHelper, ToHelper, WireJob};
 use super::work::Judged;
-use crate::{Limits, Net, Place, args};
+use crate::{Limits, Net, Place, args, shell};
 
 /// What a helper may take beyond its limits to end what it runs, before it is ended itself.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// What goes with a call into the helper.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// Whose call it is: a background job is this run's.
+    pub run: RunId,
     pub place: Place,
     pub limits: Limits,
     /// What was judged right before; the helper opens and runs exactly this.
@@ -117,8 +120,11 @@ impl Helper {
             let error = args::unknown_secret(unknown.as_str());
             return HelperEnd::Done(CallResult::failed(error.kind, error.message), vec![]);
         }
+        if let Some(time) = shell::in_background(call) {
+            return HelperEnd::Done(self.go_on(call, job, time, grace), vec![]);
+        }
         let time = job.limits.time.duration();
-        let message = ToHelper::Run(Box::new(wire_job(call, job)));
+        let message = ToHelper::Run(Box::new(wire_job(call, job, false)));
         let (Some(mut input), Some(mut output)) = (self.input.take(), self.output.take()) else {
             return HelperEnd::Lost("the helper was used before".into());
         };
@@ -182,6 +188,77 @@ impl Helper {
         }
     }
 
+    /// Lets the call go on in the background, as a job of its run.
+    fn go_on(self, call: &Call, mut job: Job, time: Span, grace: Span) -> CallResult {
+        job.limits.time = time;
+        let (run, id) = (job.run, format!("j{}", call.position));
+        let (command, outside) = match &job.facts.action {
+            Action::Command { form, .. } => (shown(form), shell::fetches(form)),
+            Action::Plain | Action::Paths { .. } | Action::Url { .. } => (String::new(), true),
+        };
+        let stop = self.shared.stop();
+        if let Err(error) = self.shared.background.begin(run, &id, command, outside, stop.clone()) {
+            return CallResult::failed(error.kind, error.message);
+        }
+        let message = ToHelper::Run(Box::new(wire_job(call, job, true)));
+        let (tracker, background) = (self.shared.tracker().clone(), self.shared.background.clone());
+        let note =
+            format!("it goes on; read it with job_output, end it with job_kill, or wait with wake_on job = {id:?}");
+        let output = json!({ "job": id, "state": "running", "note": note });
+        tracker.spawn(async move {
+            let result = self.follow(message, time, grace, &stop, |piece| background.printed(run, &id, piece)).await;
+            background.ended(run, &id, result);
+        });
+        CallResult::ok(output)
+    }
+
+    /// Hears what a background job prints until it has ended.
+    async fn follow(
+        mut self,
+        message: ToHelper,
+        time: Span,
+        grace: Span,
+        stop: &CancellationToken,
+        printed: impl FnMut(&[u8]),
+    ) -> CallResult {
+        let (Some(mut input), Some(mut output)) = (self.input.take(), self.output.take()) else {
+            return CallResult::failed(CallErrorKind::Failed, "the helper was used before");
+        };
+        let mut limit = Instant::now() + time.duration() + MARGIN;
+        let mut asked = false;
+        let ended = if let Err(error) = wire::write(&mut input, &message).await {
+            Some(Err(error))
+        } else {
+            let mut heard = std::pin::pin!(hear(&mut output, printed));
+            loop {
+                tokio::select! {
+                    biased;
+                    heard = &mut heard => break Some(heard),
+                    () = stop.cancelled(), if !asked => {
+                        asked = true;
+                        limit = Instant::now() + grace.duration() + MARGIN;
+                        // If it cannot be told, it is gone, and the answer's pipe says so.
+                        drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Stop { grace })).await);
+                    }
+                    () = sleep_until(limit) => break None,
+                }
+            }
+        };
+        drop(message);
+        match ended {
+            Some(Ok(Some(result))) => result,
+            Some(_) => {
+                self.end().await;
+                CallResult::failed(CallErrorKind::Failed, "its helper is gone; how far it came is not known")
+            }
+            None => {
+                self.end().await;
+                let kind = if asked { CallErrorKind::Stopped } else { CallErrorKind::TimedOut };
+                CallResult::failed(kind, "it did not end in time, so it was ended")
+            }
+        }
+    }
+
     /// Hands the process on to the next call: nothing that this one started lives any more.
     fn give_back(mut self) {
         self.calls += 1;
@@ -219,11 +296,36 @@ impl Drop for Helper {
     }
 }
 
-fn wire_job(call: &Call, job: Job) -> WireJob {
-    let Job { place, limits, facts, secrets, net, protected } = job;
+fn wire_job(call: &Call, job: Job, live: bool) -> WireJob {
+    let Job { run: _, place, limits, facts, secrets, net, protected } = job;
     let secrets: BTreeMap<String, String> =
         secrets.iter().map(|(name, value)| (name.to_string(), value.expose().to_owned())).collect();
-    WireJob { call: call.clone(), place, limits, judged: Judged::of(&facts), net, protected, secrets }
+    WireJob { call: call.clone(), place, limits, judged: Judged::of(&facts), net, protected, secrets, live }
+}
+
+/// A command in one line, for those who read of its job.
+fn shown(form: &CommandForm) -> String {
+    const LONGEST: usize = 200;
+    let text = match form {
+        CommandForm::Argv(argv) => argv.join(" "),
+        CommandForm::Line(line) => line.clone(),
+    };
+    text.chars().take(LONGEST).collect()
+}
+
+/// Takes in what a background job prints until its result comes; none: the helper is gone.
+async fn hear(output: &mut ChildStdout, mut printed: impl FnMut(&[u8])) -> io::Result<Option<CallResult>> {
+    while let Some(told) = wire::read(output).await? {
+        match told {
+            FromHelper::Ready => {}
+            FromHelper::Printed => {
+                let Some(piece) = wire::read_bytes(output).await? else { break };
+                printed(&piece);
+            }
+            FromHelper::Done { result, .. } => return Ok(Some(result)),
+        }
+    }
+    Ok(None)
 }
 
 type Answer = (CallResult, Vec<(String, Vec<u8>)>);

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::client::Helper;
 use super::process::{self, is_below};
 use super::wire::{self, FromHelper};
-use crate::shell;
+use crate::{Background, shell};
 
 /// Without work for so long, the spare helper goes.
 const IDLE: Duration = Duration::from_secs(10);
@@ -41,6 +41,7 @@ pub(super) struct Shared {
     /// Calls without a helper, in the order in which they came. While there are any, there is no spare.
     waiting: Mutex<VecDeque<oneshot::Sender<io::Result<Helper>>>>,
     starts: Semaphore,
+    pub(super) background: Background,
     /// Those that live, with their start.
     live: Mutex<HashMap<u32, Option<u64>>>,
     closed: CancellationToken,
@@ -63,6 +64,7 @@ impl Helpers {
             spare: Mutex::default(),
             waiting: Mutex::default(),
             starts: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
+            background: Background::default(),
             live: Mutex::default(),
             closed: CancellationToken::new(),
             tracker: TaskTracker::new(),
@@ -85,6 +87,12 @@ impl Helpers {
         lock(&self.shared.waiting).push_back(give);
         Shared::start_for_waiting(&self.shared);
         given.await.unwrap_or_else(|_| Err(io::Error::other("owd stops")))
+    }
+
+    /// The commands that go on while their session does something else.
+    #[must_use]
+    pub fn background(&self) -> &Background {
+        &self.shared.background
     }
 
     /// Starts a spare helper if there is none: work is about to come.
@@ -112,6 +120,11 @@ impl Helpers {
 }
 
 impl Shared {
+    /// Cancelled when owd stops, or by the caller before.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.closed.child_token()
+    }
+
     pub(super) fn tracker(&self) -> &TaskTracker {
         &self.tracker
     }

@@ -8,11 +8,15 @@ use std::process::ExitCode;
 use ow_model::CallResult;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
 use super::tree;
 use super::wire::{self, FromHelper, ToHelper, WireJob};
 use super::work::{self, Stop, Work};
 use crate::capture::Finished;
+
+/// Pieces of output on their way to owd: a job that prints faster waits.
+const PIECES: usize = 4;
 
 /// Runs the jobs that come in on standard input, one after the other, and answers on standard output.
 ///
@@ -68,7 +72,8 @@ async fn serve() -> io::Result<()> {
 /// Runs one job and answers. Nothing that it started lives when this has returned; breaks when owd is gone.
 async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::Sender) -> io::Result<ControlFlow<()>> {
     let stop = Stop::default();
-    let work = match Work::new(job, stop.clone()) {
+    let (printed, mut pieces) = mpsc::channel::<Vec<u8>>(PIECES);
+    let work = match Work::new(job, stop.clone(), printed) {
         Ok(work) => work,
         Err(error) => {
             answer(output, CallResult::failed(error.kind, error.message).into()).await?;
@@ -84,16 +89,24 @@ async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::
             }
         }
     };
-    tokio::select! {
-        finished = work::run(work) => {
-            tree::kill_all();
+    let tell = async {
+        while let Some(piece) = pieces.recv().await {
+            wire::write(output, &FromHelper::Printed).await?;
+            wire::write_bytes(output, &piece).await?;
+        }
+        io::Result::Ok(())
+    };
+    let finished = tokio::select! {
+        (finished, told) = async { tokio::join!(work::run(work), tell) } => told.map(|()| Some(finished)),
+        () = owd_gone => Ok(None),
+    };
+    tree::kill_all();
+    match finished? {
+        Some(finished) => {
             answer(output, finished).await?;
             Ok(ControlFlow::Continue(()))
         }
-        () = owd_gone => {
-            tree::kill_all();
-            Ok(ControlFlow::Break(()))
-        }
+        None => Ok(ControlFlow::Break(())),
     }
 }
 

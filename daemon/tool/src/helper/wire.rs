@@ -32,12 +32,16 @@ pub(crate) struct WireJob {
     pub(crate) protected: Vec<std::path::PathBuf>,
     /// All that are known: those that the call does not name are taken out of its result as well.
     pub(crate) secrets: BTreeMap<String, String>,
+    /// What it prints is told as it comes, and is no part of its result.
+    pub(crate) live: bool,
 }
 
 /// To owd.
 #[derive(Deserialize, Serialize)]
 pub(crate) enum FromHelper {
     Ready,
+    /// A background job printed something; followed by one plain frame.
+    Printed,
     /// Followed by one plain frame for each name.
     Done {
         result: CallResult,

@@ -9,6 +9,7 @@ use ow_model::{BlobHash, Call, CallError, CallResult};
 use ow_policy::{Action, CommandForm, Facts};
 use ow_secret::Secrets;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::wire::WireJob;
@@ -70,6 +71,8 @@ pub(crate) struct Work {
     pub(crate) protected: Vec<PathBuf>,
     pub(crate) secrets: Secrets,
     pub(crate) stop: Stop,
+    /// Where what is printed goes while the call runs; none: it is captured for the result.
+    pub(crate) live: Option<mpsc::Sender<Vec<u8>>>,
 }
 
 /// owd's wish that the call ends.
@@ -92,10 +95,11 @@ impl Stop {
 }
 
 impl Work {
-    pub(crate) fn new(job: WireJob, stop: Stop) -> Result<Self, CallError> {
-        let WireJob { call, place, limits, judged, net, protected, secrets } = job;
+    pub(crate) fn new(job: WireJob, stop: Stop, printed: mpsc::Sender<Vec<u8>>) -> Result<Self, CallError> {
+        let WireJob { call, place, limits, judged, net, protected, secrets, live } = job;
         let secrets = known(&secrets)?;
-        Ok(Self { call, place, limits, judged, net, protected, secrets, stop })
+        let live = live.then_some(printed);
+        Ok(Self { call, place, limits, judged, net, protected, secrets, stop, live })
     }
 
     /// The one path of a call that names one.

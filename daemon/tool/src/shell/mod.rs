@@ -41,6 +41,13 @@ const ARGS: &[Arg] = &[
         about: "what the program reads; a string or { secret = \"name\" }",
     },
     Arg { name: "timeout", kind: Kind::Time, need: Need::Optional, about: "the longest running time, such as \"90s\"" },
+    Arg {
+        name: "background",
+        kind: Kind::Flag,
+        need: Need::Optional,
+        about: "true: returns a job's id at once while the command goes on, until it ends, the session ends or an hour is \
+                over (`timeout`: at most 24h); read it with job_output. false if left out",
+    },
 ];
 
 /// Variables with which a shell would run more than the line it was given.
@@ -59,6 +66,19 @@ pub(crate) struct ShellArgs {
     pub(crate) env: BTreeMap<String, Hidden>,
     pub(crate) stdin: Option<Hidden>,
     pub(crate) timeout: Option<Span>,
+}
+
+/// How long a background job may run where the call does not say, and at most.
+const BACKGROUND: Span = Span::from_secs(3600);
+const BACKGROUND_MOST: Span = Span::from_secs(86_400);
+
+/// How long a call's job may run in the background; none: it is no such call.
+pub(crate) fn in_background(call: &Call) -> Option<Span> {
+    if call.tool.as_str() != "shell" || call.args.get("background") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let given = call.args.get("timeout").and_then(Value::as_str).and_then(|span| span.parse().ok());
+    Some(given.unwrap_or(BACKGROUND).min(BACKGROUND_MOST))
 }
 
 pub(crate) struct Shell {

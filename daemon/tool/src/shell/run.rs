@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use ow_model::{CallError, CallErrorKind, CallResult};
 use ow_policy::{CommandForm, command};
-use ow_secret::Redactor;
+use ow_secret::{RedactStream, Redactor};
 use rustix::process::{Pid, Signal, WaitStatus};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -107,8 +108,8 @@ pub(crate) async fn run_command(
         }
     };
     let (stdout, stderr, (end, status), ()) = tokio::join!(
-        collect(stdout, limits, &redactor, &over),
-        collect(stderr, limits, &redactor, &over),
+        collect(stdout, limits, work, &redactor, &over),
+        collect(stderr, limits, work, &redactor, &over),
         supervised,
         fed
     );
@@ -219,25 +220,70 @@ async fn feed(pipe: OwnedFd, input: &[u8], over: &CancellationToken) {
     }
 }
 
-async fn collect(pipe: Option<OwnedFd>, limits: &Limits, redactor: &Redactor, over: &CancellationToken) -> Captured {
-    let mut capture = Capture::new(limits, redactor);
+async fn collect(
+    pipe: Option<OwnedFd>,
+    limits: &Limits,
+    work: &Work,
+    redactor: &Redactor,
+    over: &CancellationToken,
+) -> Captured {
+    let mut taker = match &work.live {
+        Some(printed) => Taker::Live(redactor.stream(), printed.clone()),
+        None => Taker::Captured(Capture::new(limits, redactor)),
+    };
     if let Some(receiver) = pipe.and_then(|pipe| pipe::Receiver::from_owned_fd(pipe).ok()) {
-        let read = read_all(receiver, &mut capture);
+        let read = read_all(receiver, &mut taker);
         tokio::pin!(read);
         tokio::select! {
             _ = &mut read => {}
             () = over.cancelled() => drop(timeout(LAST_OUTPUT, read).await),
         }
     }
-    capture.finish()
+    taker.finish(limits, redactor).await
 }
 
-async fn read_all(mut receiver: pipe::Receiver, capture: &mut Capture) -> io::Result<()> {
+/// Where a stream goes.
+enum Taker {
+    Captured(Capture),
+    /// To owd, as it comes.
+    Live(RedactStream, mpsc::Sender<Vec<u8>>),
+}
+
+impl Taker {
+    async fn push(&mut self, piece: &[u8]) {
+        match self {
+            Self::Captured(capture) => capture.push(piece),
+            Self::Live(redact, printed) => {
+                let clean = redact.push(piece);
+                tell(printed, clean).await;
+            }
+        }
+    }
+
+    async fn finish(self, limits: &Limits, redactor: &Redactor) -> Captured {
+        match self {
+            Self::Captured(capture) => capture.finish(),
+            Self::Live(redact, printed) => {
+                tell(&printed, redact.finish()).await;
+                Capture::new(limits, redactor).finish()
+            }
+        }
+    }
+}
+
+/// Where nobody takes it any more, owd is gone and the helper with it.
+async fn tell(printed: &mpsc::Sender<Vec<u8>>, piece: Vec<u8>) {
+    if !piece.is_empty() {
+        drop(printed.send(piece).await);
+    }
+}
+
+async fn read_all(mut receiver: pipe::Receiver, taker: &mut Taker) -> io::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match receiver.read(&mut buffer).await? {
             0 => return Ok(()),
-            length => capture.push(&buffer[..length]),
+            length => taker.push(&buffer[..length]).await,
         }
     }
 }

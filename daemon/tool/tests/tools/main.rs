@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod background;
 mod declarations;
 mod files;
 mod git;

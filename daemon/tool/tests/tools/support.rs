@@ -3,13 +3,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ow_model::{Answer, Call, CallError, CallErrorKind, CallResult, Mode, Position, Reconciled, Span};
+use ow_model::{Answer, Call, CallError, CallErrorKind, CallResult, Mode, Position, Reconciled, RunId, Span};
 use ow_policy::{Authorized, Facts, Settings, Situation, authorize_answered, binding_of};
 use ow_secret::Secrets;
 use ow_tool::{HelperEnd, Helpers, Job, Limits, Net, Place, Tool, Toolbox};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+/// The run that all calls here are of.
+pub(crate) const RUN: RunId = RunId::from_bytes([7; 10]);
 
 /// A folder with a root, another folder beside it, and helpers.
 pub(crate) struct Bench {
@@ -112,6 +115,7 @@ impl Bench {
 
     pub(crate) fn job(&self, facts: Facts) -> Job {
         Job {
+            run: RUN,
             place: self.place(),
             limits: self.limits,
             facts,

@@ -44,6 +44,7 @@ fn work(url: &str, allow: &[String]) -> Work {
         protected: vec![],
         secrets: Secrets::default(),
         stop: Stop::default(),
+        live: None,
     }
 }
 
