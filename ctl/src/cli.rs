@@ -16,6 +16,7 @@ use crate::output::{Form, Out};
 #[command(name = "owctl", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Examples:
   owctl status                          what owd is doing
+  owctl chat                            talk with an agent
   owctl inbox list                      what waits for you
   owctl inbox approve 7k2               let it run, once
   owctl task add reports.toml           a new task

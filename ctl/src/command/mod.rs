@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 mod backup;
+mod chat;
 mod completions;
 mod config;
 mod doctor;
@@ -26,6 +27,7 @@ mod resume;
 mod rule;
 mod run;
 mod service;
+mod session;
 mod status;
 mod task;
 mod tool;
@@ -34,6 +36,9 @@ mod why;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Status(status::Status),
+    Chat(chat::Chat),
+    #[command(subcommand)]
+    Session(session::Session),
     #[command(subcommand)]
     Task(task::Task),
     #[command(subcommand)]
@@ -81,6 +86,8 @@ impl Command {
         }
         Some(match name {
             "status" => one::<status::Status>("status"),
+            "chat" => one::<chat::Chat>("chat"),
+            "session" => several::<session::Session>("session"),
             "task" => several::<task::Task>("task"),
             "run" => several::<run::Run>("run"),
             "inbox" => several::<inbox::Inbox>("inbox"),
@@ -110,6 +117,8 @@ impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Status(command) => command.run(context),
+            Self::Chat(command) => command.run(context),
+            Self::Session(command) => command.run(context),
             Self::Task(command) => command.run(context),
             Self::Run(command) => command.run(context),
             Self::Inbox(command) => command.run(context),

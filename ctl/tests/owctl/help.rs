@@ -14,6 +14,8 @@ fn help_leads_from_the_whole_to_one_command() {
 
         Commands:
           status       What owd is doing, and what you should know
+          chat         Talk with an agent
+          session      Chats: what was said, and what stands open
           task         Tasks: what is done when, with what rights
           run          Runs: what was done, what came of it
           inbox        The Inbox: what waits for your answer
@@ -47,6 +49,7 @@ fn help_leads_from_the_whole_to_one_command() {
 
         Examples:
           owctl status                          what owd is doing
+          owctl chat                            talk with an agent
           owctl inbox list                      what waits for you
           owctl inbox approve 7k2               let it run, once
           owctl task add reports.toml           a new task
@@ -66,7 +69,8 @@ fn help_leads_from_the_whole_to_one_command() {
         Commands:
           list     List what waits for you, newest first
           show     Show all of an item: what exactly would run, why it asks, what your answer is bound to
-          approve  Let the call run, once; or acknowledge a notification
+          approve  Let the call run, once; agree to a plan, a folder or more budget; or acknowledge a
+                   notification
           deny     Do not let the call run
           answer   Answer a question
           watch    Watch the Inbox: what waits now, then each new item and each answer
@@ -82,7 +86,7 @@ fn help_leads_from_the_whole_to_one_command() {
     .assert_eq(&Owctl::new().run(["inbox", "--help"]).shown());
     expect![[r#"
         exit 0
-        Let the call run, once; or acknowledge a notification
+        Let the call run, once; agree to a plan, a folder or more budget; or acknowledge a notification
 
         Usage: owctl inbox approve [OPTIONS] <ITEM>
 
@@ -92,17 +96,20 @@ fn help_leads_from_the_whole_to_one_command() {
         Options:
               --for-task       Also store the rule that the item offers
               --json           Answer in JSON, errors too
-              --edit           Edit the arguments first
               --socket <PATH>  The control socket of the owd that is meant [env: OWD_SOCKET]
-              --args <JSON>    Run with these arguments instead: a JSON object
+              --tool           Also every call of this tool in this session
+              --command        Also every call with exactly this command line in this session
               --home <DIR>     The one folder that holds all of owd's files [env: OWD_HOME]
+              --edit           Edit the arguments first
               --system         Mean the system's owd (/run/owd) rather than your own
+              --args <JSON>    Run with these arguments instead: a JSON object
           -h, --help           Print help
 
         Examples:
           owctl inbox approve 7k2
           owctl inbox approve '[ow:7k2m9q4r8t0v3x5z]'   the token, as pasted from a notice
           owctl inbox approve 7k2 --for-task            also from now on, exactly as offered
+          owctl inbox approve 7k2 --tool                also every call of this tool in this session
           owctl inbox approve 7k2 --edit                with other arguments, in your editor
           owctl inbox approve 7k2 --args '{"argv":["df","-h"]}'
 

@@ -9,22 +9,30 @@ use crate::failure::Failure;
 use crate::output::{Out, tell};
 use crate::reference::Reference;
 
-/// Let the call run, once; or acknowledge a notification
+/// Let the call run, once; agree to a plan, a folder or more budget; or acknowledge a notification
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   owctl inbox approve 7k2
   owctl inbox approve '[ow:7k2m9q4r8t0v3x5z]'   the token, as pasted from a notice
   owctl inbox approve 7k2 --for-task            also from now on, exactly as offered
+  owctl inbox approve 7k2 --tool                also every call of this tool in this session
   owctl inbox approve 7k2 --edit                with other arguments, in your editor
   owctl inbox approve 7k2 --args '{\"argv\":[\"df\",\"-h\"]}'
 
 The first answer counts. Edited arguments are judged again before they run.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Approve {
     /// The item's id, a unique beginning of it, or its token `[ow:…]`
     item: Reference,
     /// Also store the rule that the item offers
     #[arg(long, conflicts_with_all = ["edit", "args"])]
     for_task: bool,
+    /// Also every call of this tool in this session
+    #[arg(long, conflicts_with_all = ["for_task", "edit", "args", "command"])]
+    tool: bool,
+    /// Also every call with exactly this command line in this session
+    #[arg(long, conflicts_with_all = ["for_task", "edit", "args"])]
+    command: bool,
     /// Edit the arguments first
     #[arg(long, conflicts_with = "args")]
     edit: bool,
@@ -49,6 +57,10 @@ impl Approve {
             let mut id = self.item.as_str().to_owned();
             let answer = if self.for_task {
                 AnswerRequest::ApproveForTask
+            } else if self.tool {
+                AnswerRequest::ApproveTool
+            } else if self.command {
+                AnswerRequest::ApproveCommand
             } else if let Some(arguments) = &self.args {
                 AnswerRequest::Edit { arguments: arguments.clone() }
             } else if self.edit {

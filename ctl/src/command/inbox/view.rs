@@ -110,13 +110,22 @@ fn how_to_answer(item: &ItemView) -> String {
         "approval" => {
             let for_task = item.approval.as_ref().and_then(|approval| approval.rule_offer.as_ref());
             let for_task = for_task.map_or(String::new(), |_| format!("  owctl inbox approve {id} --for-task\n"));
+            let in_session = if item.task.as_ref().is_some_and(|task| task.starts_with("chat-")) {
+                format!("  owctl inbox approve {id} --tool\n  owctl inbox approve {id} --command\n")
+            } else {
+                String::new()
+            };
             format!(
-                "Answer with one of\n  owctl inbox approve {id}\n{for_task}  owctl inbox approve {id} --edit\n  \
+                "Answer with one of\n  owctl inbox approve {id}\n{for_task}{in_session}  owctl inbox approve {id} --edit\n  \
                  owctl inbox deny {id} --reason 'why not'\n"
             )
         }
         "plan" | "directory" | "budget" => {
             format!("Answer with one of\n  owctl inbox approve {id}\n  owctl inbox deny {id} --reason 'why not'\n")
+        }
+        "question" if item.questions.len() > 1 => {
+            let answers = " 'an answer'".repeat(item.questions.len());
+            format!("Answer with\n  owctl inbox answer {id}{answers}\n")
         }
         "question" => format!("Answer with\n  owctl inbox answer {id} 'your answer'\n"),
         _ => format!("Read it? owctl inbox approve {id}\n"),

@@ -1,0 +1,64 @@
+use ow_protocol::SessionView;
+
+use crate::context::Context;
+use crate::escape;
+use crate::failure::Failure;
+use crate::output::{Colour, Paint};
+use crate::reference::Reference;
+use crate::table::pairs;
+use crate::time::Clock;
+
+/// Show where a chat stands
+#[derive(Debug, clap::Args)]
+#[command(after_help = "What was said is in `owctl session export`.")]
+pub(crate) struct Show {
+    /// The session's id, or a unique beginning of it
+    session: Reference,
+}
+
+impl Show {
+    pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        let session = context.with_daemon(async |owd| Ok(owd.session(self.session.as_str()).await?))?;
+        context.out.give(&session, |session| in_words(session, context.clock(), context.out.paint));
+        Ok(())
+    }
+}
+
+fn in_words(session: &SessionView, clock: &Clock, paint: Paint) -> String {
+    let title = session.title.as_deref().unwrap_or("(nothing was said yet)");
+    let mut text = format!("{}\n\n", paint.in_colour(Colour::Bold, &escape::line(title)));
+    let state = match &session.message {
+        Some(message) => format!("{}; {}", paint.state(&session.state), escape::line(&clock.in_sentence(message))),
+        None => paint.state(&session.state),
+    };
+    let model = session.model.as_deref().unwrap_or("the configured default");
+    let mut rows = vec![
+        ("session", escape::line(&session.id)),
+        ("state", state.into()),
+        ("model", escape::line(model)),
+        ("mode", escape::line(&session.mode)),
+    ];
+    if !session.roots.is_empty() {
+        rows.push(("works in", escape::line(&session.roots.join(", ")).into_owned().into()));
+    }
+    rows.push(("begun", clock.when(&session.created_at).into()));
+    rows.push(("active", clock.when(&session.active_at).into()));
+    if session.waiting > 0 {
+        rows.push(("unheard", format!("{} messages", session.waiting).into()));
+    }
+    if let Some(usage) = session.usage.filter(|usage| usage.calls > 0) {
+        let used = format!(
+            "{} tokens in ({} cached), {} out, {} model calls",
+            usage.input, usage.cached, usage.output, usage.calls
+        );
+        rows.push(("used", used.into()));
+    }
+    text.push_str(&pairs(paint, &rows));
+    text.push('\n');
+    for item in &session.items {
+        let item = escape::line(item);
+        put!(text, "Waits for you: owctl inbox show {item}\n");
+    }
+    put!(text, "Go on: owctl chat --session {}\n", escape::line(&session.id));
+    text
+}

@@ -1,0 +1,158 @@
+//! Chats, end to end: the real owd and owctl, and a stub of a model.
+
+use std::fs;
+use std::process::Stdio;
+
+use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
+use ow_test_support::{Answer, Owd, Scratch, id, rows, until};
+use serde_json::{Value, json};
+
+fn with_model(model: &ModelServer) -> Scratch {
+    let scratch = Scratch::new();
+    scratch.config(&format!(
+        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
+        model.url()
+    ));
+    scratch
+}
+
+/// Runs `owctl chat …` in the scratch's working folder, with this piped in.
+fn chat(owd: &Owd, scratch: &Scratch, args: &[&str], piped: Option<&str>) -> Answer {
+    let mut command = owd.owctl.command(&[&["chat"], args].concat());
+    command.current_dir(scratch.work());
+    let Some(text) = piped else { return Answer::within_limit(&mut command) };
+    let input = scratch.path().join("piped");
+    fs::write(&input, text).expect("written");
+    command.stdin(fs::File::open(&input).expect("just written"));
+    Answer::within_limit(&mut command)
+}
+
+fn messages(model: &ModelServer) -> Vec<Value> {
+    model.last().json()["messages"].as_array().expect("messages").clone()
+}
+
+#[test]
+fn one_question_prints_the_answer_alone_and_the_chat_goes_on_later() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
+    model.push(ModelReply::text("There is **a.txt**."));
+    model.push(ModelReply::text("As I said."));
+    let scratch = with_model(&model);
+    fs::write(scratch.work().join("a.txt"), "x").expect("a file");
+    let owd = scratch.start();
+    let answer = chat(&owd, &scratch, &["-p", "what is here?"], None);
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, "There is **a.txt**.\n"), "{}", answer.stderr);
+    let again = chat(&owd, &scratch, &["--continue", "-p", "and now?"], None);
+    assert_eq!((again.code, again.stdout.as_str()), (0, "As I said.\n"), "{}", again.stderr);
+    let said = messages(&model).iter().filter(|message| message["role"] == "user").count();
+    assert_eq!(said, 2, "the history is sent");
+    let sessions = rows(&owd.owctl.json(&["session", "list"]));
+    assert_eq!(sessions.len(), 1);
+    assert_eq!((&sessions[0]["title"], &sessions[0]["state"]), (&json!("what is here?"), &json!("idle")));
+    let export = owd.owctl.ok(&["session", "export", &id(&sessions[0])]);
+    assert!(export.contains("There is **a.txt**."), "{export}");
+    owd.owctl.ok(&["session", "rm", &id(&sessions[0])]);
+    assert_eq!(rows(&owd.owctl.json(&["session", "list"])).len(), 0);
+}
+
+#[test]
+fn what_is_piped_in_is_said_too() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("Fine."));
+    model.push(ModelReply::text("Fine again."));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    assert_eq!(chat(&owd, &scratch, &["-p", "review this"], Some("+ a line\n")).stdout, "Fine.\n");
+    let heard = messages(&model).pop().expect("a message")["content"].to_string();
+    assert!(heard.contains("review this") && heard.contains("+ a line"), "{heard}");
+    assert_eq!(chat(&owd, &scratch, &[], Some("only piped\n")).stdout, "Fine again.\n");
+}
+
+#[test]
+fn the_exit_code_is_true_to_the_turn() {
+    let model = ModelServer::start();
+    model.push(ModelResponse::whole(
+        401,
+        r#"{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}"#,
+    ));
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["touch", "made"] }))]));
+    model.push(ModelReply::text("Made."));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let failed = chat(&owd, &scratch, &["-p", "hello"], None);
+    assert_eq!((failed.code, failed.stdout.as_str()), (1, ""), "{}", failed.stderr);
+    assert!(failed.stderr.contains("Incorrect API key"), "{}", failed.stderr);
+    // What asks is left in the Inbox, and goes on from there.
+    let waiting = chat(&owd, &scratch, &["-p", "make it"], None);
+    assert_eq!(waiting.code, 1, "{}", waiting.stderr);
+    let item = owd.item();
+    assert!(waiting.stderr.contains(&id(&item)), "{}", waiting.stderr);
+    owd.owctl.ok(&["inbox", "approve", &id(&item)]);
+    until("the turn has gone on", || scratch.work().join("made").exists().then_some(()));
+    until("it is idle", || {
+        let session = &rows(&owd.owctl.json(&["session", "list"]))[0];
+        (session["state"] == "idle").then_some(())
+    });
+}
+
+#[test]
+fn all_events_are_told_in_json() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("One two three."));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let answer = chat(&owd, &scratch, &["--json", "-p", "count"], None);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let events: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().expect("a kind")).collect();
+    assert!(kinds.contains(&"text") && kinds.contains(&"state"), "{kinds:?}");
+    let streamed: String = events
+        .iter()
+        .filter(|event| event["event"] == "text")
+        .map(|event| event["data"]["text"].as_str().expect("a text"))
+        .collect();
+    assert_eq!(streamed, "One two three.");
+    let last = &events.last().expect("some")["data"];
+    assert_eq!((&last["kind"], &last["outcome"]), (&json!("turn-ended"), &json!("completed")));
+}
+
+#[test]
+fn an_attachment_reaches_the_model() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("Read."));
+    let scratch = with_model(&model);
+    fs::write(scratch.work().join("notes.txt"), "the secret is 42").expect("a file");
+    let owd = scratch.start();
+    let answer = chat(&owd, &scratch, &["-p", "read it", "--attach", "notes.txt"], None);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(messages(&model).pop().expect("a message")["content"].to_string().contains("the secret is 42"));
+    let wrong = chat(&owd, &scratch, &["-p", "read it", "--attach", "none.txt"], None);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.contains("none.txt"), "{}", wrong.stderr);
+}
+
+/// P2: what was said is heard, whatever happens to owd.
+#[test]
+fn a_message_outlives_kill_9() {
+    let model = ModelServer::start();
+    let gate = Gate::new();
+    model.push(ModelResponse::from(ModelReply::text("First.")).after(&gate));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let mut command = owd.owctl.command(&["chat", "-p", "first"]);
+    let mut asking = command.current_dir(scratch.work()).stdout(Stdio::null()).spawn().expect("it starts");
+    until("the model is asked", || (model.seen() == 1).then_some(()));
+    owd.kill();
+    gate.open();
+    model.push(ModelReply::text("First."));
+    let owd = scratch.start();
+    let ended = until("it is answered", || asking.try_wait().expect("a child"));
+    assert!(ended.success(), "whoever waited comes back to the stream");
+    let session = &rows(&owd.owctl.json(&["session", "list"]))[0];
+    let export = owd.owctl.json(&["session", "export", &id(session)]);
+    let kinds = |kind: &str| {
+        let all = export["messages"].as_array().expect("messages");
+        all.iter().filter(|message| message["kind"] == kind).count()
+    };
+    assert_eq!((kinds("user"), kinds("assistant")), (1, 1), "{export}");
+}
