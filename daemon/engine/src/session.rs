@@ -100,6 +100,16 @@ impl<T: Turn> Session<T> {
         Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now(), is_nested: false }
     }
 
+    /// Makes it a part of a call of the session that began then: it keeps no journal and waits for nobody.
+    pub(crate) fn nest(&mut self, began: Instant) {
+        self.is_nested = true;
+        self.began = began;
+    }
+
+    pub(crate) const fn began(&self) -> Instant {
+        self.began
+    }
+
     // --- journal ---
 
     /// Folds a fact in; it is written with the next commit.
@@ -274,7 +284,8 @@ impl<T: Turn> Session<T> {
                 match helper.run(&ready.cleared, job, stop.token().clone(), engine.grace).await {
                     HelperEnd::Done(mut result, whole) => {
                         for (field, text) in whole {
-                            result.kept.push((field, engine.store.put_blob(&text).await?));
+                            let hash = persist(stop, || engine.store.put_blob(&text)).await?;
+                            result.kept.push((field, hash));
                         }
                         CallEnd::Done(result)
                     }
@@ -349,9 +360,17 @@ impl<T: Turn> Session<T> {
         self.record(Fact::Reconciled { position, found });
     }
 
+    /// Running time that is left; none: a chat may run for ever.
+    pub(crate) fn time_left(&self) -> Option<Span> {
+        let is_chat = self.spec.agent.as_ref().is_some_and(|agent| agent.goal.is_none());
+        let left = || Span::from_millis(self.spec.timeout.millis().saturating_sub(self.ran_for().millis()));
+        (!is_chat).then(left)
+    }
+
     fn limits(&self) -> Limits {
-        let left = Span::from_millis(self.spec.timeout.millis().saturating_sub(self.ran_for().millis()).max(1));
-        Limits { time: self.spec.call_timeout.min(left), ..self.engine.limits }
+        let most = self.spec.call_timeout;
+        let time = self.time_left().map_or(most, |left| most.min(left).max(Span::from_millis(1)));
+        Limits { time, ..self.engine.limits }
     }
 
     pub(crate) fn http_allow(&self, standing: &Standing) -> Vec<String> {
@@ -517,7 +536,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Writes, waiting out a store that cannot write just now: an effect that happened must not be forgotten.
 /// Gives up when the run is told to stop.
-async fn persist<T, F>(stop: &Stop, write: impl Fn() -> F) -> Result<T, StoreError>
+pub(crate) async fn persist<T, F>(stop: &Stop, write: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {

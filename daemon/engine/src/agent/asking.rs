@@ -4,7 +4,8 @@ use ow_model::{Call, CallErrorKind, CallResult, Fact, ItemId, ItemKind, Outcome,
 use ow_store::{NewItem, StoreError};
 use serde_json::json;
 
-use super::{AgentCourse, Onward};
+use super::{AgentCourse, Onward, Report};
+use crate::command::Command;
 use crate::live::LiveKind;
 use crate::{Stop, words};
 
@@ -55,22 +56,40 @@ impl AgentCourse {
         }
         self.tell(LiveKind::ToolStarted, || json!({ "position": position, "tool": call.tool, "arguments": call.args }));
         let began = tokio::time::Instant::now();
-        let nested = Self::nested(self, position, goal);
-        let (outcome, report) = nested.follow_nested(stop).await?;
-        if stop.reason().is_some() {
+        let inner = Stop::new();
+        let mut told = None;
+        let Report { outcome, text: report, outside } = {
+            let mut nested = Self::nested(self, position, goal).follow_nested(&inner);
+            loop {
+                tokio::select! {
+                    report = &mut nested => break report?,
+                    () = stop.token().cancelled(), if inner.reason().is_none() => inner.interrupt(),
+                    command = self.commands.recv() => match command {
+                        Command::Interrupt { .. } => {
+                            told = Some(command);
+                            inner.interrupt();
+                        }
+                        other => self.later.push(other),
+                    },
+                }
+            }
+        };
+        if inner.reason().is_some() {
             // Nothing had an effect: it begins anew when the session goes on.
-            return Ok(Onward::Continue);
+            return self.carry_all(told, stop).await;
         }
         let report = report.unwrap_or_default();
-        let result = match outcome {
+        let mut result = match outcome {
             Outcome::Succeeded => CallResult::ok(json!({ "report": report })),
             Outcome::Failed { message, .. } if !report.is_empty() => {
                 CallResult::ok(json!({ "report": report, "incomplete": message }))
             }
             other => CallResult::failed(CallErrorKind::Failed, words::sub_agent_failed(&other)),
         };
+        // What it read speaks through its report.
+        result.outside = outside;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.record(Fact::Done { position, result, took_ms });
-        Ok(Onward::Continue)
+        self.carry_all(None, stop).await
     }
 }

@@ -1,10 +1,12 @@
 //! Having an agent's calls judged, and running them.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ow_model::{Answer, Call, CallResult, Fact, Position, Rule};
+use ow_model::{Answer, BlobHash, Call, CallResult, Fact, Message, Position, Rule};
 use ow_policy::{Authorized, Facts, Refusal, Situation, Verdict};
 use ow_store::{NewItem, StoreError};
 use ow_turn::{AgentTurn, Doubt, Permission};
@@ -15,7 +17,7 @@ use super::{AgentCourse, Onward};
 use crate::Stop;
 use crate::engine::{Engine, Standing};
 use crate::live::LiveKind;
-use crate::session::{CallEnd, Clearance, Question, Ready, Session};
+use crate::session::{CallEnd, Clearance, Question, Ready, Session, blocking};
 use crate::words;
 
 /// A call that was let through.
@@ -46,10 +48,7 @@ impl AgentCourse {
                     self.record(Fact::Admitted { position, rule, by_rule, repeatable });
                     self.cleared.insert(position, cleared);
                 }
-                Admission::Asks(..) if self.session.is_nested() => {
-                    let rule = "sub-agent: it may only read, and asks nobody".to_owned();
-                    self.record(Fact::Refused { position, rule });
-                }
+                Admission::Asks(..) if self.session.is_nested() => self.record(asks_nobody(position)),
                 Admission::Asks(facts, question) => {
                     let title = words::agent_title(self.spec(), &call, question.category);
                     let item = self.session.approval(title, call, &facts, question).await;
@@ -80,9 +79,13 @@ impl AgentCourse {
         if let Err(why) = tool.check(&call.args) {
             return Ok(bad(why));
         }
-        if let Err(error) = std::fs::create_dir_all(&self.session.place.run_folder) {
+        if let Err(error) = fs::create_dir_all(&self.session.place.run_folder) {
             return Ok(bad(format!("cannot make {}: {error}", self.session.place.run_folder.display())));
         }
+        let call = match self.with_kept_text(call).await? {
+            Ok(call) => call,
+            Err(why) => return Ok(bad(why)),
+        };
         let facts = match self.session.facts_of(&call).await {
             Ok(facts) => facts,
             Err(error) => return Ok(untried(CallResult::failed(error.kind, error.message))),
@@ -100,7 +103,9 @@ impl AgentCourse {
             Some(item) => self.session.binding_of(item).await?,
             None => ow_policy::binding_of(&facts),
         };
-        let situation = self.situation(&rules, &standing);
+        // A folder that was granted for reading is none to write or to run something in.
+        let roots = if facts.risk.is_repeatable() { self.session.place.roots.clone() } else { self.writable_roots() };
+        let situation = Situation { roots: &roots, ..self.situation(&rules, &standing) };
         let admission = match permission {
             Permission::Policy => match ow_policy::judge(&call, &facts, &situation) {
                 Verdict::Allow { rule, by_rule } => match ow_policy::authorize(call, &facts, &situation) {
@@ -149,7 +154,7 @@ impl AgentCourse {
             run_folder: Some(&session.place.run_folder),
             rules,
             step: None,
-            tainted: turn.holds_outside(),
+            tainted: self.is_born_tainted || turn.holds_outside(),
             denied: turn.denied(),
             uncertain: turn.uncertain(),
             task_http: &session.spec.http_allow,
@@ -173,6 +178,10 @@ impl AgentCourse {
                     Admission::Cleared(cleared) => cleared,
                     Admission::Settled(fact) => {
                         self.record(fact);
+                        continue;
+                    }
+                    Admission::Asks(..) if self.session.is_nested() => {
+                        self.record(asks_nobody(position));
                         continue;
                     }
                     Admission::Asks(facts, question) => {
@@ -233,16 +242,20 @@ impl AgentCourse {
                 )),
                 end => end,
             };
+            let end = match end {
+                CallEnd::Done(result) if self.outside_texts.remove(&position) => {
+                    CallEnd::Done(CallResult { outside: true, ..result })
+                }
+                end => end,
+            };
             self.session.record_end(position, end, took_ms);
         }
         if lasting {
+            // What was judged before it may mean something else by now.
+            self.cleared.clear();
             self.session.commit(stop).await?;
         }
-        for command in told.into_iter().chain(std::mem::take(&mut self.later)) {
-            self.carry(command, None, stop).await?;
-        }
-        self.apply_grants();
-        Ok(Onward::Continue)
+        self.carry_all(told, stop).await
     }
 
     pub(super) async fn ask_uncertain(&mut self, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
@@ -263,6 +276,60 @@ impl AgentCourse {
             }
         }
     }
+
+    fn writable_roots(&self) -> Vec<PathBuf> {
+        let is_granted =
+            |root: &PathBuf| self.session.turn.granted_roots().iter().all(|(path, writable)| path != root || *writable);
+        let own = &self.session.spec.roots;
+        self.session.place.roots.iter().filter(|root| own.contains(root) || is_granted(root)).cloned().collect()
+    }
+
+    /// A call that reads the whole of an earlier result by the path that the result names, `blob:<hash>`, made one that
+    /// reads a copy of it in the run's own folder. What no result of this session names is not found.
+    async fn with_kept_text(&mut self, call: Call) -> Result<Result<Call, String>, StoreError> {
+        let Some(hash) = call.args.get("path").and_then(|path| path.as_str()?.strip_prefix("blob:")) else {
+            return Ok(Ok(call));
+        };
+        let missing = || format!("`blob:{hash}` is named by no result of this session");
+        let Ok(wanted) = hash.parse::<BlobHash>() else { return Ok(Err(missing())) };
+        let name = format!("blob:{wanted}");
+        let named = self.session.turn.history().iter().filter_map(|message| match &**message {
+            Message::Tool { text, outside, .. } if text.contains(&name) => Some(*outside),
+            _ => None,
+        });
+        let named: Vec<bool> = named.collect();
+        if named.is_empty() {
+            return Ok(Err(missing()));
+        }
+        let Some(bytes) = self.engine().store.blob(wanted).await? else {
+            return Ok(Err(format!("the text of `blob:{hash}` is gone")));
+        };
+        let path = self.session.place.run_folder.join(format!("kept-{wanted}.txt"));
+        let copy = path.clone();
+        if let Err(error) = blocking(move || write_anew(&copy, &bytes)).await {
+            return Ok(Err(format!("cannot write {}: {error}", path.display())));
+        }
+        if named.contains(&true) {
+            self.outside_texts.insert(call.position);
+        }
+        let mut call = call;
+        call.args["path"] = path.to_string_lossy().into();
+        Ok(Ok(call))
+    }
+}
+
+/// Writes a file that replaces whatever has the name: a link that lies there is not followed.
+fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)?.write_all(bytes)
+}
+
+/// A sub-agent's call that would have to ask.
+fn asks_nobody(position: Position) -> Fact {
+    Fact::Refused { position, rule: "sub-agent: it may only read, and asks nobody".into() }
 }
 
 type CarriedOut = (Position, Result<(CallEnd, u64), StoreError>);

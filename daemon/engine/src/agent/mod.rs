@@ -8,14 +8,14 @@ mod prompt;
 mod sent;
 mod setup;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ow_model::{Fact, Failure, Input, ModelFailure, Outcome, Position, RecordedFact, Source, TaskSpec, TurnOutcome};
 use ow_provider::{Prompt, Resolved};
 use ow_store::{StoreError, TakenRun};
-use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress};
+use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress, Sleep};
 use tracing::info;
 
 pub use setup::{Agents, ModelDefaults};
@@ -58,6 +58,18 @@ pub(crate) struct AgentCourse {
     later: Vec<Command>,
     /// The text of a model call that was cut off.
     partial: Option<String>,
+    /// Calls that read again what came from outside.
+    outside_texts: HashSet<Position>,
+    /// What a sub-agent is told may be drawn from outside.
+    is_born_tainted: bool,
+}
+
+/// What came of a sub-agent.
+struct Report {
+    outcome: Outcome,
+    text: Option<String>,
+    /// It is drawn from outside text.
+    outside: bool,
 }
 
 /// What following one effect came to.
@@ -78,7 +90,8 @@ impl AgentCourse {
         run.started_at = None;
         let mut spec = TaskSpec::clone(parent.spec());
         spec.title = None;
-        spec.mode = ow_model::Mode::Plan;
+        // What would ask is refused.
+        spec.mode = ow_model::Mode::Ask;
         let agent = spec.agent.get_or_insert_default();
         agent.goal = Some(goal);
         agent.instructions = None;
@@ -86,18 +99,32 @@ impl AgentCourse {
         let mut course = Self::make(Arc::clone(parent.engine()), TakenRun { run, spec, journal: vec![] }, true);
         course.session.place.roots.clone_from(&parent.session.place.roots);
         course.session.place.cwd.clone_from(&parent.session.place.cwd);
+        course.session.nest(parent.session.began());
+        // Its goal is the model's text, not a person's: it names nothing that may be fetched.
+        course.equipment.named_hosts.clone_from(&parent.equipment.named_hosts);
+        course.is_born_tainted = parent.is_born_tainted || parent.session.turn.holds_outside();
         tracing::debug!(%position, "sub-agent begins");
         course
     }
 
     fn make(engine: Arc<Engine>, taken: TakenRun, is_nested: bool) -> Self {
         let spec = Arc::new(taken.spec.clone());
-        let equipment = Equipment::of(&engine, &spec, is_nested);
+        let mut equipment = Equipment::of(&engine, &spec, is_nested);
+        let mut chosen = None;
+        for recorded in &taken.journal {
+            match &recorded.fact {
+                Fact::ModelSet { model } => chosen = Some(model.as_str()),
+                Fact::Input { input: Input { text, source: Source::Person { .. }, .. }, .. } => {
+                    equipment.note_named(text);
+                }
+                _ => {}
+            }
+        }
         let setup = AgentSetup {
             spec: Arc::clone(&spec),
             tools: equipment.declared.clone(),
             max_iterations: equipment.max_iterations,
-            prices: None,
+            prices: equipment.prices(chosen),
         };
         let sent = SentLog::of(&taken.journal);
         // What the person tells the session is for the session itself, not for a sub-agent of it.
@@ -114,6 +141,8 @@ impl AgentCourse {
             compact: false,
             later: vec![],
             partial: None,
+            outside_texts: HashSet::new(),
+            is_born_tainted: false,
         };
         course.apply_grants();
         course
@@ -179,11 +208,29 @@ impl AgentCourse {
                 if self.hear().await? {
                     return Ok(Onward::Continue);
                 }
-                self.session.idle(stop).await?;
-                Onward::Left
+                match self.session.turn.sleep() {
+                    Some(sleep) => self.sleep_on(sleep, stop).await?,
+                    None => {
+                        self.session.idle(stop).await?;
+                        Onward::Left
+                    }
+                }
             }
             AgentEffect::End(_) => Onward::Continue,
         })
+    }
+
+    /// The session was looked at while it sleeps, and nothing was said to it.
+    async fn sleep_on(&mut self, sleep: Sleep, stop: &Stop) -> Result<Onward, StoreError> {
+        if sleep.until.is_some_and(|until| until <= self.engine().now()) {
+            let Sleep { note, .. } = sleep;
+            let text = if note.is_empty() { "It is time.".to_owned() } else { format!("It is time: {note}") };
+            let input = Input { text, attachments: vec![], source: Source::Wake { note } };
+            self.record(Fact::Input { number: None, input });
+            return Ok(Onward::Continue);
+        }
+        self.session.sleep(sleep.until, stop).await?;
+        Ok(Onward::Left)
     }
 
     fn next(&self) -> AgentEffect {
@@ -230,7 +277,11 @@ impl AgentCourse {
             Fact::Compacted { .. } => self.compact = false,
             _ => {}
         }
+        let grants = matches!(fact, Fact::RootGranted { .. });
         self.session.record(fact);
+        if grants {
+            self.apply_grants();
+        }
     }
 
     async fn start(&mut self) -> Result<Onward, StoreError> {
@@ -263,6 +314,14 @@ impl AgentCourse {
         Ok(())
     }
 
+    /// The same with what was told while a call was under way, an interrupt first.
+    async fn carry_all(&mut self, told: Option<Command>, stop: &Stop) -> Result<Onward, StoreError> {
+        for command in told.into_iter().chain(std::mem::take(&mut self.later)) {
+            self.carry(command, None, stop).await?;
+        }
+        Ok(Onward::Continue)
+    }
+
     async fn carry(&mut self, command: Command, partial: Option<String>, stop: &Stop) -> Result<(), StoreError> {
         match command {
             Command::Interrupt { by } => {
@@ -279,6 +338,10 @@ impl AgentCourse {
 
     /// Takes in what was said to the session meanwhile; true if there was something.
     async fn hear(&mut self) -> Result<bool, StoreError> {
+        // What is said is said to the session, not to a sub-agent of it.
+        if self.session.is_nested() {
+            return Ok(false);
+        }
         let waiting = self.engine().store.inputs(self.session.run.id).await?;
         let heard: Vec<(u64, Input)> =
             waiting.into_iter().filter(|(number, _)| !self.session.turn.has_heard(*number)).collect();
@@ -296,24 +359,32 @@ impl AgentCourse {
     }
 
     /// Follows a sub-agent's turn to its end; its last text is its report.
-    fn follow_nested(mut self, stop: &Stop) -> BoxFuture<'_, Result<(Outcome, Option<String>), StoreError>> {
+    fn follow_nested(mut self, stop: &Stop) -> BoxFuture<'_, Result<Report, StoreError>> {
         Box::pin(async move {
-            loop {
+            let outcome = loop {
                 if stop.reason().is_some() {
-                    return Ok((Outcome::Cancelled { why: "stopped".into() }, None));
+                    break Outcome::Cancelled { why: "stopped".into() };
                 }
-                let end = match self.next() {
-                    AgentEffect::End(outcome) => outcome,
-                    AgentEffect::Wait { .. } | AgentEffect::AwaitInput | AgentEffect::Sleep { .. } => {
-                        Outcome::Cancelled { why: "a sub-agent waits for nobody".into() }
+                if self.session.time_left().is_some_and(|left| left.millis() == 0) {
+                    break timed_out(self.spec().timeout);
+                }
+                match self.next() {
+                    AgentEffect::End(outcome) => break outcome,
+                    AgentEffect::AskBudget { text, .. } => {
+                        break Outcome::Failed { failure: Failure::Budget, message: text };
                     }
-                    other => {
-                        self.perform(other, stop).await?;
-                        continue;
+                    AgentEffect::Wait { .. }
+                    | AgentEffect::AwaitInput
+                    | AgentEffect::Sleep { .. }
+                    | AgentEffect::Ask { .. }
+                    | AgentEffect::AskUncertain { .. } => {
+                        break Outcome::Cancelled { why: "a sub-agent waits for nobody".into() };
                     }
+                    other => self.perform(other, stop).await?,
                 };
-                return Ok((end, self.session.turn.last_text().map(str::to_owned)));
-            }
+            };
+            let turn = &self.session.turn;
+            Ok(Report { outcome, text: turn.last_text().map(str::to_owned), outside: turn.holds_outside() })
         })
     }
 

@@ -1,6 +1,7 @@
 //! Asking a model.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, SessionId, Usage};
@@ -14,6 +15,7 @@ use super::{AgentCourse, Onward, prompt};
 use crate::Stop;
 use crate::command::Command;
 use crate::live::{Live, LiveKind};
+use crate::session::persist;
 
 /// A model call as the turn wants it.
 pub(super) struct Ask {
@@ -36,6 +38,10 @@ enum Waited {
 impl AgentCourse {
     pub(super) async fn call_model(&mut self, ask: Ask, stop: &Stop) -> Result<Onward, StoreError> {
         let (Some(router), Some(resolved)) = (self.equipment.router.clone(), self.model()) else {
+            if ask.purpose == Purpose::Summary {
+                let model = String::new();
+                self.record(Fact::Asked { model, purpose: ask.purpose, reserved: Usage::default() });
+            }
             self.record(Self::no_model());
             return Ok(Onward::Continue);
         };
@@ -43,6 +49,12 @@ impl AgentCourse {
             self.warn_once(warning.to_string());
         }
         let model = resolved.name();
+        let has_limit = self.spec().agent.as_ref().is_some_and(|agent| agent.budget.cost_micros.is_some());
+        if has_limit && resolved.capabilities.price.is_none() {
+            self.warn_once(format!(
+                "the price of {model} is not known, so no budget in money holds; give it one in models.toml"
+            ));
+        }
         let mut goals = vec![model.clone()];
         goals.extend(self.equipment.failover.iter().cloned());
         self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved });
@@ -57,10 +69,14 @@ impl AgentCourse {
         let mut tell = teller(self.engine().live(), session, at, shown, Arc::clone(&notices));
         let waited = {
             let mut completion = std::pin::pin!(router.complete(&goals, &request, &mut *tell, &cancel));
+            // A model that is silent for ever does not outlive the run's own time.
+            let left = self.session.time_left().map(|left| Duration::from_millis(left.millis()));
+            let mut late = std::pin::pin!(tokio::time::sleep(left.unwrap_or_default()));
             let told = loop {
                 tokio::select! {
                     result = &mut completion => break Waited::Answered(result),
                     () = stop.token().cancelled() => break Waited::Stopped,
+                    () = &mut late, if left.is_some() => break Waited::Stopped,
                     command = self.commands.recv() => match command {
                         Command::Interrupt { .. } => break Waited::Told(command),
                         // These hold for what comes after this call.
@@ -89,30 +105,27 @@ impl AgentCourse {
         }
         match waited {
             Waited::Answered(Ok(completion)) => {
-                let sent = self.keep_sent(&completion.sent).await?;
+                let sent = self.keep_sent(&completion.sent, stop).await?;
                 let reply = completion.reply;
                 if reply.finish == Finish::Refusal {
                     tracing::info!(model = %reply.model, "the model refused");
                 }
                 self.record(Fact::Replied { reply, sent: Some(sent) });
             }
-            Waited::Answered(Err(CompletionError::Failed(error))) => self.failed(error).await?,
+            Waited::Answered(Err(CompletionError::Failed(error))) => self.failed(error, stop).await?,
             Waited::Answered(Err(CompletionError::Cancelled { .. })) | Waited::Stopped => {}
             Waited::Told(command) => {
                 let partial = self.partial.take();
                 self.carry(command, partial, stop).await?;
             }
         }
-        for command in std::mem::take(&mut self.later) {
-            self.carry(command, None, stop).await?;
-        }
-        Ok(Onward::Continue)
+        self.carry_all(None, stop).await
     }
 
-    async fn failed(&mut self, error: ModelError) -> Result<(), StoreError> {
+    async fn failed(&mut self, error: ModelError, stop: &Stop) -> Result<(), StoreError> {
         let ModelError { kind, message, partial, sent, .. } = error;
         let sent = match sent {
-            Some(body) => Some(self.keep_sent(&body).await?),
+            Some(body) => Some(self.keep_sent(&body, stop).await?),
             None => None,
         };
         tracing::warn!(?kind, %message, "no reply from a model");
@@ -121,11 +134,11 @@ impl AgentCourse {
     }
 
     /// The record of a request for the journal.
-    async fn keep_sent(&mut self, body: &Bytes) -> Result<Sent, StoreError> {
+    async fn keep_sent(&mut self, body: &Bytes, stop: &Stop) -> Result<Sent, StoreError> {
         let (mut sent, middle) = self.sent.next(body);
         if middle.len() > LONGEST_INLINE {
             // All of it goes into one file, so that it can be read without those before it.
-            let hash = self.engine().store.put_blob(body).await?;
+            let hash = persist(stop, || self.engine().store.put_blob(body)).await?;
             self.sent.break_off();
             sent = Sent { head: 0, tail: 0, middle: SentMiddle::File(hash), ..sent };
         }

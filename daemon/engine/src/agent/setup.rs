@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use ow_model::{Attachment, BlobHash, Message, TaskSpec};
-use ow_provider::{Attachments, Router, ToolDeclaration, Tools};
+use ow_provider::{Attachments, Price, Router, ToolDeclaration, Tools};
 use ow_store::{Store, StoreError};
-use ow_tool::Place;
-use ow_turn::{ToolDecl, ToolKind};
+use ow_tool::{Declaration, Place};
+use ow_turn::{Prices, ToolDecl, ToolKind};
 
 use super::prompt;
 use crate::engine::Engine;
@@ -63,20 +63,26 @@ impl Equipment {
         let mut declared = vec![];
         let mut shown = vec![];
         let overrides = &engine.standing().settings.tool_risk;
-        let all = engine.toolbox.declarations(overrides).into_iter().map(|declaration| declaration.spec);
-        for tool in all.filter(|tool| may(&tool.name)) {
+        for Declaration { spec: tool, .. } in engine.toolbox.declarations(overrides) {
             let kind = kind(tool.name.as_str());
             let reads = tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain;
-            if is_nested && !reads {
+            // Nothing wakes a session on an event or a job.
+            if !may(&tool.name) || (is_nested && !reads) || kind == ToolKind::WakeOn {
                 continue;
             }
+            declared.push(ToolDecl {
+                name: tool.name.clone(),
+                schema: tool.schema.clone(),
+                risk: tool.risk,
+                reuse: tool.reuse,
+                gui: tool.gui,
+                kind,
+            });
             shown.push(ToolDeclaration {
                 name: tool.name.to_string(),
                 description: tool.summary.to_owned(),
-                parameters: tool.schema.clone(),
+                parameters: tool.schema,
             });
-            let ow_tool::ToolSpec { name, schema, risk, reuse, gui, .. } = tool;
-            declared.push(ToolDecl { name, schema, risk, reuse, gui, kind });
         }
         let max = agent.max_iterations.or(defaults.max_iterations).unwrap_or(MAX_ITERATIONS);
         let mut named_hosts = vec![];
@@ -97,6 +103,13 @@ impl Equipment {
             is_nested,
             loaded: HashMap::new(),
         }
+    }
+
+    /// What tokens cost of the model that the person chose, else of the agent's own.
+    pub(super) fn prices(&self, chosen: Option<&str>) -> Option<Prices> {
+        let resolved = self.router.as_ref()?.resolve(chosen.or(self.model.as_deref())?);
+        let Price { input, cached, output } = resolved.capabilities.price?;
+        Some(Prices { input, cached, output })
     }
 
     pub(super) fn system(&self, spec: &TaskSpec, place: &Place) -> Arc<str> {

@@ -207,15 +207,18 @@ fn wakes(args: &Value) -> Vec<String> {
 
 fn until(args: &Value, at: Timestamp) -> Result<Option<Timestamp>, String> {
     let given = |keys: [&'static str; 2]| keys.into_iter().map(|key| word(args, key)).find(|text| !text.is_empty());
+    let after = |span: Span| at.checked_add(span.signed()).map(Some).map_err(|_| format!("`{span}` is too long"));
     if let Some(text) = given(["when", "until"]) {
-        let until = text.parse::<Timestamp>();
-        return until.map(Some).map_err(|_| {
-            format!("`{text}` is no instant; write one with its offset, as 2026-03-08T09:00:00Z, or `for`, as 15m")
-        });
+        if let Ok(until) = text.parse::<Timestamp>() {
+            return Ok(Some(until));
+        }
+        return text.parse().map_err(|_| {
+            format!("`{text}` is no instant and no time; write 2026-03-08T09:00:00Z with its offset, or 15m for in 15 minutes")
+        }).and_then(after);
     }
     let Some(text) = given(["for", "after"]) else { return Ok(None) };
     let span: Span = text.parse().map_err(|error: ow_model::SpanError| error.to_string())?;
-    at.checked_add(span.signed()).map(Some).map_err(|_| format!("`{text}` is too long"))
+    after(span)
 }
 
 fn questions(args: &Value) -> Vec<Question> {
