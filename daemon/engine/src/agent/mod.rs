@@ -208,12 +208,11 @@ impl AgentCourse {
                 if self.hear().await? {
                     return Ok(Onward::Continue);
                 }
-                match self.session.turn.sleep() {
-                    Some(sleep) => self.sleep_on(sleep, stop).await?,
-                    None => {
-                        self.session.idle(stop).await?;
-                        Onward::Left
-                    }
+                if let Some(sleep) = self.session.turn.sleep() {
+                    self.sleep_on(sleep, stop).await?
+                } else {
+                    self.session.idle(stop).await?;
+                    Onward::Left
                 }
             }
             AgentEffect::End(_) => Onward::Continue,
