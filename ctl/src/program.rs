@@ -1,6 +1,12 @@
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ow_config::Account;
+
+use crate::context::Context;
+use crate::failure::Failure;
 
 /// Finds a program on a search path as a shell would; a name with a slash is a path already.
 pub(crate) fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
@@ -18,4 +24,20 @@ pub(crate) fn is_program(path: &Path) -> bool {
 pub(crate) fn owd() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("owd")).filter(|path| is_program(path));
     beside.or_else(|| find("owd", &std::env::var_os("PATH")?))
+}
+
+/// Runs a command of owd itself, for the same places, to its end.
+pub(crate) fn run_owd<'a>(context: &Context, args: impl IntoIterator<Item = &'a OsStr>) -> Result<Output, Failure> {
+    let owd = owd().ok_or_else(|| {
+        Failure::failed("no_owd", "the program `owd` is neither beside owctl nor on the search path")
+            .hint("install owd, or add its folder to PATH")
+    })?;
+    let mut command = Command::new(&owd);
+    if let Some(home) = &context.flags.home {
+        command.arg("--home").arg(home);
+    }
+    if context.account == Account::System {
+        command.arg("--system");
+    }
+    command.args(args).output().map_err(|why| Failure::io(format!("cannot run {}", owd.display()), &why))
 }

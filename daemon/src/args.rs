@@ -4,6 +4,8 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use ow_config::{Account, Host, PathFlags, Paths};
 
+use crate::hook::HookTest;
+
 /// An always-on automation daemon with an Inbox: scheduled and triggered tasks, with consent where it is due.
 #[derive(Debug, Parser)]
 #[command(name = "owd", version, max_term_width = 100)]
@@ -38,6 +40,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "N")]
         seconds: Option<u64>,
     },
+    /// The dry run behind `owctl hook test`
+    #[command(hide = true)]
+    HookTest(HookTest),
     /// Put a backup in the place of the store; owd must not be running
     Restore {
         /// A folder that `owctl backup` made

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::life::{Standing, load_secrets, policy_settings};
+use crate::life::{Standing, hooks, load_secrets, policy_settings};
 use crate::log::Log;
 use crate::{people, session};
 
@@ -68,6 +68,7 @@ impl OwdControl {
                 let settings = policy_settings(&config, &facts.paths, &facts.host, facts.tcp);
                 let reopened = facts.log.reload(&config.log);
                 let defaults = config.task_defaults(&facts.host);
+                facts.engine.reload_hooks(hooks(&config, &facts.paths));
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use listenfd::ListenFd;
 use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
-use ow_config::{Config, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
-use ow_engine::{Engine, Stop};
+use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
+use ow_engine::{Engine, Hooks, Stop};
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{Secrets, Sources};
 use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
@@ -115,6 +115,7 @@ impl Life {
             helpers: Arc::new(helpers),
             settings: policy_settings(&self.config, &self.paths, &self.host, tcp_address),
             secrets,
+            hooks: hooks(&self.config, &self.paths),
             home: self.host.home.clone(),
             runs_dir: self.paths.data_dir.join("runs"),
             grace: self.config.scheduler.grace,
@@ -275,6 +276,10 @@ fn private_folder(folder: &Path) -> anyhow::Result<()> {
 pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
     let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
     Ok(Arc::new(Secrets::load(&Sources::of_process(file))?))
+}
+
+pub(crate) fn hooks(config: &Config, paths: &Paths) -> Hooks {
+    Hooks::new(config.hook.clone(), paths.config_file.with_file_name(HOOKS_FOLDER))
 }
 
 pub(crate) fn policy_settings(

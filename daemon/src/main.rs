@@ -7,6 +7,7 @@ mod args;
 mod control;
 mod demo;
 mod detach;
+mod hook;
 mod key;
 mod life;
 mod log;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Start { detach } => detach::start(&places, detach),
         Command::Stop => detach::stop(&places),
         Command::Demo { dir, seconds } => demo::run(dir, seconds),
+        Command::HookTest(asked) => hook::test(&places, &asked),
         Command::Restore { from } => restore::run(&places, &from),
     };
     match done {

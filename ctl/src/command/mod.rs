@@ -15,6 +15,7 @@ mod exit_codes;
 mod explain;
 mod follow;
 mod forecast;
+mod hook;
 mod inbox;
 mod logs;
 mod man;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Restore(restore::Restore),
     #[command(subcommand)]
     Config(config::Config),
+    #[command(subcommand)]
+    Hook(hook::Hook),
     Doctor(doctor::Doctor),
     #[command(subcommand)]
     Service(service::Service),
@@ -104,6 +107,7 @@ impl Command {
             "backup" => one::<backup::Backup>("backup"),
             "restore" => one::<restore::Restore>("restore"),
             "config" => several::<config::Config>("config"),
+            "hook" => several::<hook::Hook>("hook"),
             "doctor" => one::<doctor::Doctor>("doctor"),
             "service" => several::<service::Service>("service"),
             "completions" => one::<completions::Completions>("completions"),
@@ -135,6 +139,7 @@ impl Command {
             Self::Backup(command) => command.run(context),
             Self::Restore(command) => command.run(context),
             Self::Config(command) => command.run(context),
+            Self::Hook(command) => command.run(context),
             Self::Doctor(command) => command.run(context),
             Self::Service(command) => command.run(context),
             Self::Completions(command) => {

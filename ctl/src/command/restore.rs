@@ -1,7 +1,5 @@
 use std::path::PathBuf;
-use std::process::Command;
 
-use ow_config::Account;
 use serde_json::json;
 
 use crate::ask;
@@ -42,19 +40,7 @@ impl Restore {
                 return Err(Failure::failed("not_confirmed", "nothing was changed"));
             }
         }
-        let owd = program::owd().ok_or_else(|| {
-            Failure::failed("no_owd", "the program `owd` is neither beside owctl nor on the search path")
-                .hint("install owd, or add its folder to PATH")
-        })?;
-        let mut command = Command::new(&owd);
-        if let Some(home) = &context.flags.home {
-            command.arg("--home").arg(home);
-        }
-        if context.account == Account::System {
-            command.arg("--system");
-        }
-        let done = command.arg("restore").arg(&self.from).output();
-        let done = done.map_err(|why| Failure::io(format!("cannot run {}", owd.display()), &why))?;
+        let done = program::run_owd(context, ["restore".as_ref(), self.from.as_os_str()])?;
         let said = String::from_utf8_lossy(&done.stdout);
         let complained = String::from_utf8_lossy(&done.stderr);
         if !done.status.success() {

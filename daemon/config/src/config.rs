@@ -9,7 +9,10 @@ use thiserror::Error;
 
 use crate::{FileFault, TaskDefaults};
 
+mod hook;
 mod read;
+
+pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
 
 /// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -30,6 +33,9 @@ pub struct Config {
     /// Model services by name, besides the built-in ones or changing them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub provider: BTreeMap<String, ProviderConfig>,
+    /// In the order in which they are asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hook: Vec<HookConfig>,
     /// By name. Empty: the account that owd runs under is the one person.
     pub people: BTreeMap<String, PersonConfig>,
 }
@@ -329,6 +335,7 @@ impl Config {
             secrets: SecretsConfig { file: None },
             agent: AgentConfig::default(),
             provider: BTreeMap::new(),
+            hook: vec![],
             people: BTreeMap::new(),
         }
     }

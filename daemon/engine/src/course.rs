@@ -1,15 +1,14 @@
 use std::sync::Arc;
 
-use ow_model::{Call, CallResult, Fact, Failure, Hole, Outcome, RecordedFact, Span, TaskSpec};
+use ow_model::{Call, CallResult, Fact, Failure, Hole, HookEvent, Outcome, RecordedFact, Span, TaskSpec};
 use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
 use ow_store::{StoreError, TakenRun};
 use ow_turn::{Doubt, Effect, Permission, StepsTurn};
 use tracing::info;
 
-use crate::Stop;
 use crate::engine::{Engine, Standing};
 use crate::session::{Clearance, Question, Session, Turn};
-use crate::words;
+use crate::{Say, Stop, words};
 
 impl Turn for StepsTurn {
     fn fold(&mut self, recorded: &RecordedFact) {
@@ -48,7 +47,7 @@ impl Course {
                 return self.0.end(timed_out(self.0.spec.timeout), stop).await;
             }
             let onward = match self.0.turn.next() {
-                Effect::Start => self.start().await?,
+                Effect::Start => self.start(stop).await?,
                 Effect::Record(fact) => self.record(fact),
                 Effect::Admit { step, call, holes, permission } => {
                     self.admit(step, call, holes, permission, stop).await?
@@ -74,11 +73,13 @@ impl Course {
         }
     }
 
-    async fn start(&mut self) -> Result<Onward, StoreError> {
+    async fn start(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
         let context = self.0.context().await?;
         info!(cause = ?self.0.run.cause, "run started");
         let cause = self.0.run.cause.clone();
-        Ok(self.record(Fact::Started { cause, context }))
+        self.record(Fact::Started { cause, context });
+        self.0.tell_hooks_of(HookEvent::SessionStart, stop).await?;
+        Ok(Onward::Continue)
     }
 
     fn record(&mut self, fact: Fact) -> Onward {
@@ -184,6 +185,21 @@ impl Course {
                 }
             }
         };
+        match self.0.ask_hooks(cleared.get(), stop).await {
+            Say::Pass => {}
+            Say::Stopped => return Ok(Onward::Continue),
+            Say::Deny { why } => {
+                info!(%position, "call refused by a hook");
+                return Ok(self.record(Fact::Refused { position, rule: why }));
+            }
+            // A person has said yes to this very call.
+            Say::Ask { .. } if matches!(permission, Permission::Answer { .. }) => {}
+            Say::Ask { why: reason } => {
+                let category = words::category(facts.risk);
+                let question = Question { category, reason, rule_offer: None };
+                return self.park(step, cleared.get().clone(), &facts, question, true, stop).await;
+            }
+        }
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
         self.execute(cleared, facts, Clearance { rule, by_rule, repeatable }, &standing, stop).await
     }
@@ -209,8 +225,14 @@ impl Course {
             return Ok(Onward::Continue);
         }
         let engine = Arc::clone(&self.0.engine);
+        let call = ready.call().clone();
         let (end, took_ms) = Session::<StepsTurn>::carry_out(&engine, ready, stop).await?;
+        let is_told = engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool));
+        let result = if is_told { end.result().cloned() } else { None };
         self.0.record_end(position, end, took_ms);
+        if let Some(result) = result {
+            self.0.tell_hooks(&call, &result, stop).await?;
+        }
         // With the last call's result the run ends, which is the next thing to be written and takes it along.
         if !repeatable && !matches!(self.0.turn.next(), Effect::End(_)) {
             self.0.commit(stop).await?;

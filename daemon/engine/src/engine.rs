@@ -11,7 +11,7 @@ use tracing::{Instrument, error, info_span};
 
 use crate::agent::{AgentCourse, Agents};
 use crate::course::Course;
-use crate::{Command, Commands, Live, Stop};
+use crate::{Command, Commands, Hooks, Live, Stop};
 
 /// What the engine is made of.
 pub struct Parts {
@@ -21,6 +21,7 @@ pub struct Parts {
     pub helpers: Arc<Helpers>,
     pub settings: Settings,
     pub secrets: Arc<Secrets>,
+    pub hooks: Hooks,
     pub home: PathBuf,
     /// Each run's own folder is made below this one.
     pub runs_dir: PathBuf,
@@ -46,6 +47,7 @@ pub struct Engine {
     pub(crate) commands: Arc<Commands>,
     /// Replaced as a whole by a reload; a call is judged by the one that stands when it is admitted.
     standing: RwLock<Arc<Standing>>,
+    hooks: RwLock<Arc<Hooks>>,
 }
 
 /// What a reload may replace.
@@ -58,16 +60,36 @@ pub(crate) struct Standing {
 impl Engine {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, clock, toolbox, helpers, settings, secrets, home, runs_dir, grace, limits, agents } = parts;
+        let Parts { store, clock, toolbox, helpers, settings, secrets, hooks, home, runs_dir, grace, limits, agents } =
+            parts;
+        let hooks = RwLock::new(Arc::new(hooks));
         let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents }));
         let (live, commands) = (Live::new(), Commands::new());
-        Arc::new(Self { store, clock, toolbox, helpers, home, runs_dir, grace, limits, live, commands, standing })
+        Arc::new(Self {
+            store,
+            clock,
+            toolbox,
+            helpers,
+            home,
+            runs_dir,
+            grace,
+            limits,
+            live,
+            commands,
+            standing,
+            hooks,
+        })
     }
 
     /// Replaces the policy's settings and the secrets for every call that is admitted from now on, and the models
     /// for every session that a worker takes from now on.
     pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>, agents: Option<Agents>) {
         *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets, agents });
+    }
+
+    /// Replaces the hooks for every call and session from now on.
+    pub fn reload_hooks(&self, hooks: Hooks) {
+        *self.hooks.write().expect("no holder panics") = Arc::new(hooks);
     }
 
     /// Has a helper process ready for a call that is about to come.
@@ -102,6 +124,10 @@ impl Engine {
 
     pub(crate) fn standing(&self) -> Arc<Standing> {
         Arc::clone(&self.standing.read().expect("no holder panics"))
+    }
+
+    pub(crate) fn hooks(&self) -> Arc<Hooks> {
+        Arc::clone(&self.hooks.read().expect("no holder panics"))
     }
 
     /// The folder that belongs to one run.

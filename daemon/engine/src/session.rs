@@ -4,9 +4,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    Answered, Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, Intent, ItemId,
-    ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId, RuleTarget, Run, Span,
-    TaskSpec,
+    Answered, Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, HookReport,
+    HookSaid, Intent, ItemId, ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId,
+    RuleTarget, Run, Span, TaskSpec,
 };
 use ow_policy::{Action, Authorized, Facts};
 use ow_store::{EndRequest, NewItem, ParkRequest, RestRequest, StoreError, TakenRun};
@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::engine::{Engine, Standing};
 use crate::words;
-use crate::{Stop, StopReason};
+use crate::{Occasion, Say, Stop, StopReason};
 
 /// The state of a turn: the fold of its session's journal.
 pub(crate) trait Turn: Send + Sync {
@@ -75,6 +75,15 @@ pub(crate) enum CallEnd {
     Stopped,
     /// Its process died; the journal says `Intended`.
     Lost(String),
+}
+
+impl CallEnd {
+    pub(crate) const fn result(&self) -> Option<&CallResult> {
+        match self {
+            Self::Done(result) => Some(result),
+            Self::Stopped | Self::Lost(_) => None,
+        }
+    }
 }
 
 impl Ready {
@@ -377,6 +386,61 @@ impl<T: Turn> Session<T> {
         standing.settings.http_allow.iter().chain(&self.spec.http_allow).cloned().collect()
     }
 
+    // --- hooks ---
+
+    /// Asks the hooks about a call that policy, and a person where it was asked, let through. What they said is on
+    /// record. [`Say::Stopped`]: the run must be left.
+    pub(crate) async fn ask_hooks(&mut self, call: &Call, stop: &Stop) -> Say {
+        if !self.engine.hooks().concern(HookEvent::PreToolUse, Some(&call.tool)) {
+            return Say::Pass;
+        }
+        let occasion = Occasion::before(call, &self.run.id.to_string(), self.place.cwd.clone());
+        self.heed(&occasion, Some(call.position), stop).await
+    }
+
+    /// Tells the hooks what became of a call. Its end is durable before they hear of it.
+    pub(crate) async fn tell_hooks(&mut self, call: &Call, result: &CallResult, stop: &Stop) -> Result<(), StoreError> {
+        if self.engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool)) {
+            self.commit(stop).await?;
+            let occasion = Occasion::after(call, result, &self.run.id.to_string(), self.place.cwd.clone());
+            self.heed(&occasion, Some(call.position), stop).await;
+        }
+        Ok(())
+    }
+
+    /// Tells the hooks that the session begins or ends, or that a chat's turn does. What is pending is durable before.
+    pub(crate) async fn tell_hooks_of(&mut self, event: HookEvent, stop: &Stop) -> Result<(), StoreError> {
+        if self.engine.hooks().concern(event, None) {
+            self.commit(stop).await?;
+            let occasion = Occasion::of_session(event, &self.run.id.to_string(), self.place.cwd.clone());
+            // Of a cancelled run they hear as well: what bounds them is their own time.
+            self.heed(&occasion, None, &Stop::new()).await;
+        }
+        Ok(())
+    }
+
+    async fn heed(&mut self, occasion: &Occasion, position: Option<Position>, stop: &Stop) -> Say {
+        let hooks = self.engine.hooks();
+        let (reports, say) = hooks.heed(occasion, &self.engine.helpers, stop.token()).await;
+        let secrets = Arc::clone(&self.engine.standing().secrets);
+        let redactor = secrets.redactor();
+        let clean = |text: String| redactor.redact(&text).into_owned();
+        for HookReport { event, command, said, exit, took_ms } in reports {
+            let said = match said {
+                HookSaid::Pass => HookSaid::Pass,
+                HookSaid::Deny { why } => HookSaid::Deny { why: clean(why) },
+                HookSaid::Ask { why } => HookSaid::Ask { why: clean(why) },
+                HookSaid::Warn { why } => HookSaid::Warn { why: clean(why) },
+            };
+            self.record(Fact::Hooked { position, report: HookReport { event, command, said, exit, took_ms } });
+        }
+        match say {
+            Say::Deny { why } => Say::Deny { why: clean(why) },
+            Say::Ask { why } => Say::Ask { why: clean(why) },
+            say @ (Say::Pass | Say::Stopped) => say,
+        }
+    }
+
     // --- waiting for a person ---
 
     /// The request for a person's consent to a call, with all that the answer is bound to.
@@ -499,6 +563,7 @@ impl<T: Turn> Session<T> {
     // --- leaving ---
 
     pub(crate) async fn end(&mut self, outcome: Outcome, stop: &Stop) -> Result<(), StoreError> {
+        self.tell_hooks_of(HookEvent::Stop, stop).await?;
         let now = self.engine.clock.now();
         let retry_at =
             ow_schedule::next_attempt(&self.spec, self.run.attempt, &outcome, self.turn.had_side_effect(), now);
@@ -566,6 +631,6 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -93,3 +93,13 @@ pub(crate) fn doubt(doubt: Doubt) -> (Category, String) {
 pub(crate) const fn unseen() -> Facts {
     Facts { risk: Risk::External, action: Action::Plain }
 }
+
+/// As what a call of this risk is asked about.
+pub(crate) const fn category(risk: Risk) -> Category {
+    match risk {
+        Risk::Read => Category::Read,
+        Risk::WriteLocal => Category::WriteLocal,
+        Risk::Exec => Category::Exec,
+        Risk::External => Category::External,
+    }
+}

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Artifact, BlobHash, Call, CallHash, CallResult, Cause, Input, ItemId, Mode, Outcome, Position, RefusedAddress,
-    Reply, Resolution, RuleId, Usage,
+    Artifact, BlobHash, Call, CallHash, CallResult, Cause, HookReport, Input, ItemId, Mode, Outcome, Position,
+    RefusedAddress, Reply, Resolution, RuleId, Usage,
 };
 
 /// A fact with its place in the session's journal, as read back.
@@ -53,6 +53,11 @@ pub enum Fact {
     Refused {
         position: Position,
         rule: String,
+    },
+    /// A hook was asked or told, about a call or about the session.
+    Hooked {
+        position: Option<Position>,
+        report: HookReport,
     },
     /// The URL guard refused an address that the call would have reached.
     AddressRefused {

@@ -5,6 +5,7 @@
 
 mod call;
 mod event;
+mod hook;
 mod id;
 mod item;
 mod journal;
@@ -18,6 +19,7 @@ mod task;
 
 pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, RefusedAddress, Risk};
 pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
+pub use hook::{HookEvent, HookReport, HookSaid};
 pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{
     Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution, Surface,

@@ -36,7 +36,8 @@ mod helper;
 
 pub use background::{Background, JobEnded, register as register_jobs};
 pub use helper::{
-    HELPER_MARK, Helper, HelperEnd, Helpers, Job, Leftover, boot_id, end_leftover, helper_main, is_below, start_ticks,
+    HELPER_MARK, Helper, HelperEnd, Helpers, HookEnd, HookExit, HookJob, Job, Leftover, boot_id, end_leftover,
+    helper_main, is_below, start_ticks,
 };
 pub use http::Net;
 pub use limits::Limits;

@@ -37,6 +37,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         }),
         agent: part(&root, "agent", defaults.agent, |section, _| agent(section)),
         provider: part(&root, "provider", defaults.provider, |section, _| providers(section)),
+        hook: super::hook::hooks(&root, file),
         people: part(&root, "people", defaults.people, |section, _| people(section)),
     };
     root.finish();

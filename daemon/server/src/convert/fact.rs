@@ -1,6 +1,6 @@
 use ow_model::{
-    Answer, AnswerBy, Answered, Call, CallErrorKind, CallResult, Compaction, EndedRun, Fact, Finish, Purpose,
-    Reconciled, RecordedFact, Resolution, Source, TurnOutcome,
+    Answer, AnswerBy, Answered, Call, CallErrorKind, CallResult, Compaction, EndedRun, Fact, Finish, HookReport,
+    Purpose, Reconciled, RecordedFact, Resolution, Source, TurnOutcome,
 };
 use ow_protocol::FactView;
 
@@ -25,6 +25,14 @@ fn words(fact: &Fact) -> (&'static str, String) {
         }
         Fact::Allowed { position, rule, by_rule: _ } => ("allowed", format!("call {position} may run: {rule}")),
         Fact::Refused { position, rule } => ("refused", format!("call {position} may not run: {rule}")),
+        Fact::Hooked { position: _, report: HookReport { event, command, said, exit: _, took_ms } } => {
+            let command = command.display();
+            let text = match said.why() {
+                None => format!("{event} hook {command} passed, after {took_ms} ms"),
+                Some(why) => format!("{event} hook {command} said {}, after {took_ms} ms: {why}", said.word()),
+            };
+            ("hooked", text)
+        }
         Fact::AddressRefused { position, address } => ("address-refused", format!("call {position}: {address}")),
         Fact::Parked { position, item } => ("parked", format!("call {position} waits for an answer to item {item}")),
         Fact::Answered { position, item, answered } => {

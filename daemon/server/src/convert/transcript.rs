@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use ow_model::{
-    Answered, Attachment, CallResult, Fact, Finish, Input, Purpose, Reconciled, RecordedFact, Reply, ReplyCall,
-    Resolution, Source, TurnOutcome, Usage,
+    Answered, Attachment, CallResult, Fact, Finish, HookReport, Input, Purpose, Reconciled, RecordedFact, Reply,
+    ReplyCall, Resolution, Source, TurnOutcome, Usage,
 };
 use ow_protocol::{AttachmentView, CallUse, MessageView, SessionView, UsageView};
 use serde_json::Value;
@@ -79,6 +79,11 @@ impl Transcript {
             Fact::Edited { position, call } => {
                 let text = format!("runs with other arguments: {}", call.args);
                 MessageView { position: Some(position.0), tool: Some(call.tool.to_string()), ..notice(text) }
+            }
+            Fact::Hooked { position, report: HookReport { command, said, .. } } => {
+                let why = said.why()?;
+                let text = format!("hook {} said {}: {why}", command.display(), said.word());
+                MessageView { position: position.map(|position| position.0), ..notice(text) }
             }
             Fact::Compacted { .. } => notice("from here on the model is sent a summary of what was said before".into()),
             Fact::CompactionFailed { message } => notice(format!("no summary could be had: {message}")),

@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::hook::{HookEnd, HookExit, HookJob};
 use super::leftover::end_helper;
 use super::pool::Shared;
 use super::process;
@@ -266,6 +267,47 @@ impl Helper {
             let shared = Arc::clone(&self.shared);
             Shared::offer(&shared, self);
         }
+    }
+
+    /// Runs a hook to its end, or until `stop`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the hook.
+    pub async fn run_hook(mut self, job: HookJob, stop: &CancellationToken) -> HookEnd {
+        let limit = Instant::now() + job.time.duration() + MARGIN;
+        let (Some(mut input), Some(mut output)) = (self.input.take(), self.output.take()) else {
+            return HookEnd::without_output(HookExit::Lost("the helper was used before".into()));
+        };
+        let message = ToHelper::Hook(job);
+        let answered = {
+            let asked = async {
+                wire::write(&mut input, &message).await?;
+                wire::read(&mut output).await
+            };
+            tokio::select! {
+                answered = asked => answered,
+                () = stop.cancelled() => return self.end_hook(HookExit::Stopped).await,
+                () = sleep_until(limit) => return self.end_hook(HookExit::TimedOut).await,
+            }
+        };
+        let how = match answered {
+            Ok(Some(FromHelper::Hooked(end))) => {
+                if matches!(end.how, HookExit::Status(_)) {
+                    (self.input, self.output) = (Some(input), Some(output));
+                    self.give_back();
+                }
+                return end;
+            }
+            Ok(_) => HookExit::Lost("the helper died before it answered".into()),
+            Err(error) => HookExit::Lost(format!("the helper could not be spoken to: {error}")),
+        };
+        self.end_hook(how).await
+    }
+
+    async fn end_hook(self, how: HookExit) -> HookEnd {
+        self.end().await;
+        HookEnd::without_output(how)
     }
 
     /// Ends a helper that did not come to its end by itself, and whatever it left.

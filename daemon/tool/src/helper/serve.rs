@@ -10,6 +10,7 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::hook::{self, HookJob};
 use super::tree;
 use super::wire::{self, FromHelper, ToHelper, WireJob};
 use super::work::{self, Stop, Work};
@@ -61,12 +62,16 @@ async fn serve() -> io::Result<()> {
     let mut input = pipe::Receiver::from_owned_fd(stdin().as_fd().try_clone_to_owned()?)?;
     let mut output = pipe::Sender::from_owned_fd(stdout().as_fd().try_clone_to_owned()?)?;
     wire::write(&mut output, &FromHelper::Ready).await?;
-    while let Some(ToHelper::Run(job)) = wire::read(&mut input).await? {
-        if serve_one(*job, &mut input, &mut output).await?.is_break() {
-            break;
+    loop {
+        let served = match wire::read(&mut input).await? {
+            Some(ToHelper::Run(job)) => serve_one(*job, &mut input, &mut output).await?,
+            Some(ToHelper::Hook(job)) => serve_hook(job, &mut input, &mut output).await?,
+            Some(ToHelper::Stop { .. }) | None => return Ok(()),
+        };
+        if served.is_break() {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Runs one job and answers. Nothing that it started lives when this has returned; breaks when owd is gone.
@@ -85,7 +90,7 @@ async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::
         while let Ok(Some(message)) = wire::read(input).await {
             match message {
                 ToHelper::Stop { grace } => stop.ask(grace.duration()),
-                ToHelper::Run(_) => break,
+                ToHelper::Run(_) | ToHelper::Hook(_) => break,
             }
         }
     };
@@ -107,6 +112,26 @@ async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::
             Ok(ControlFlow::Continue(()))
         }
         None => Ok(ControlFlow::Break(())),
+    }
+}
+
+/// The same for a hook.
+async fn serve_hook(
+    job: HookJob,
+    input: &mut pipe::Receiver,
+    output: &mut pipe::Sender,
+) -> io::Result<ControlFlow<()>> {
+    // owd says nothing before it has the answer: only the closed pipe speaks.
+    let owd_gone = wire::read::<ToHelper>(input);
+    tokio::select! {
+        end = hook::run(job) => {
+            wire::write(output, &FromHelper::Hooked(end)).await?;
+            Ok(ControlFlow::Continue(()))
+        }
+        _ = owd_gone => {
+            tree::kill_all();
+            Ok(ControlFlow::Break(()))
+        }
     }
 }
 

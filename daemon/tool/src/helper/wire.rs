@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::Zeroizing;
 
+use super::hook::{HookEnd, HookJob};
 use super::work::Judged;
 use crate::{Limits, Net, Place};
 
@@ -19,6 +20,7 @@ const FRAME_LIMIT: usize = 256 * 1024 * 1024;
 #[derive(Deserialize, Serialize)]
 pub(crate) enum ToHelper {
     Run(Box<WireJob>),
+    Hook(HookJob),
     Stop { grace: Span },
 }
 
@@ -47,6 +49,7 @@ pub(crate) enum FromHelper {
         result: CallResult,
         kept: Vec<String>,
     },
+    Hooked(HookEnd),
 }
 
 pub(crate) async fn write<T: Serialize>(pipe: &mut (impl AsyncWrite + Unpin), message: &T) -> io::Result<()> {

@@ -6,6 +6,7 @@ mod background;
 mod declarations;
 mod files;
 mod git;
+mod hook;
 mod http;
 mod reading;
 mod scope;
