@@ -11,17 +11,18 @@ use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec};
 use ow_server::{About, Control, WantedSession, Warning};
-use ow_store::{StoreError, TaskRow};
+use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::life::{Standing, hooks, load_secrets, policy_settings};
+use crate::life::{Standing, hooks, load_secrets, policy_settings, show_arguments};
 use crate::log::Log;
 use crate::{people, session};
 
 /// What [`OwdControl`] is made of.
 pub(crate) struct Facts {
+    pub(crate) store: Arc<SqliteStore>,
     pub(crate) clock: Clock,
     pub(crate) engine: Arc<Engine>,
     pub(crate) automation: ow_automation::Handle,
@@ -69,6 +70,7 @@ impl OwdControl {
                 let reopened = facts.log.reload(&config.log);
                 let defaults = config.task_defaults(&facts.host);
                 facts.engine.reload_hooks(hooks(&config, &facts.paths));
+                show_arguments(&facts.store, &config, &secrets);
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()

@@ -13,7 +13,7 @@ use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Hooks, Stop};
 use ow_model::{Person, Span, TaskSpec, ToolName};
-use ow_secret::{Secrets, Sources};
+use ow_secret::{REDACTED, Redactor, Secrets, Sources};
 use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
 use ow_store::{Retention, SqliteStore, Store, TakenRun};
 use ow_tool::{Helpers, Limits, Toolbox};
@@ -106,6 +106,7 @@ impl Life {
         ow_tool::register_jobs(&mut toolbox, helpers.background());
         let toolbox = Arc::new(toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
+        show_arguments(&self.store, &self.config, &secrets);
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
         let engine = Engine::new(ow_engine::Parts {
@@ -151,6 +152,7 @@ impl Life {
         .await?;
         let stop = CancellationToken::new();
         let control = Arc::new(OwdControl::new(Facts {
+            store: Arc::clone(&self.store),
             clock: clock.clone(),
             engine: Arc::clone(&engine),
             automation: automation.handle(),
@@ -276,6 +278,26 @@ fn private_folder(folder: &Path) -> anyhow::Result<()> {
 pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
     let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
     Ok(Arc::new(Secrets::load(&Sources::of_process(file))?))
+}
+
+/// Has the audit keep calls' arguments, or not.
+pub(crate) fn show_arguments(store: &SqliteStore, config: &Config, secrets: &Arc<Secrets>) {
+    let redactor = secrets.redactor();
+    let show = move |args: &Value| redacted(args, &redactor);
+    store.show_arguments(config.audit.arguments.then(|| Arc::new(show) as Arc<ow_store::ShowArguments>));
+}
+
+/// Without secrets that are known, and without what looks like one.
+fn redacted(value: &Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) if ow_config::looks_like_secret(text) => Value::String(REDACTED.into()),
+        Value::String(text) => Value::String(redactor.redact(text).into_owned()),
+        Value::Array(list) => Value::Array(list.iter().map(|value| redacted(value, redactor)).collect()),
+        Value::Object(map) => {
+            Value::Object(map.iter().map(|(key, value)| (key.clone(), redacted(value, redactor))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 pub(crate) fn hooks(config: &Config, paths: &Paths) -> Hooks {

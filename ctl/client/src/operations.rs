@@ -2,9 +2,9 @@ use std::fmt::Write as _;
 
 use hyper::Method;
 use ow_protocol::{
-    AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, BackupRequest, BackupView, ForecastEntry, ItemView,
-    NewEvents, NewRule, PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest,
-    RunView, SaveTask, SavedTask, StatusView, TaskView, WhyView,
+    AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
+    BackupView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView,
+    RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, StatusView, TaskView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -181,6 +181,14 @@ impl Client {
 
     pub async fn remove_rule(&mut self, id: &str) -> Answer<()> {
         self.act(Ask::bare(Method::DELETE, path(ow_protocol::RULE, &[id]))).await
+    }
+
+    pub async fn audit(&mut self, query: &PageQuery) -> Answer<Page<AuditEntryView>> {
+        self.read(Ask::get(paged(ow_protocol::AUDIT, query))).await
+    }
+
+    pub async fn check_audit(&mut self) -> Answer<AuditCheckView> {
+        self.read(Ask::get(ow_protocol::AUDIT_CHECK.into())).await
     }
 
     /// The `OpenAPI` document.

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use crate::context::Context;
 use crate::failure::Failure;
 
+mod audit;
 mod backup;
 mod chat;
 mod completions;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Forecast(forecast::Forecast),
     #[command(subcommand)]
     Explain(explain::Explain),
+    #[command(subcommand)]
+    Audit(audit::Audit),
     Events(events::Events),
     Logs(logs::Logs),
     Pause(pause::Pause),
@@ -99,6 +102,7 @@ impl Command {
             "why" => one::<why::Why>("why"),
             "forecast" => one::<forecast::Forecast>("forecast"),
             "explain" => several::<explain::Explain>("explain"),
+            "audit" => several::<audit::Audit>("audit"),
             "events" => one::<events::Events>("events"),
             "logs" => one::<logs::Logs>("logs"),
             "pause" => one::<pause::Pause>("pause"),
@@ -131,6 +135,7 @@ impl Command {
             Self::Why(command) => command.run(context),
             Self::Forecast(command) => command.run(context),
             Self::Explain(command) => command.run(context),
+            Self::Audit(command) => command.run(context),
             Self::Events(command) => command.run(context),
             Self::Logs(command) => command.run(context),
             Self::Pause(command) => command.run(context),

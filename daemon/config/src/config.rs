@@ -29,6 +29,7 @@ pub struct Config {
     pub log: LogConfig,
     pub retention: RetentionConfig,
     pub secrets: SecretsConfig,
+    pub audit: AuditConfig,
     pub agent: AgentConfig,
     /// Model services by name, besides the built-in ones or changing them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -169,6 +170,14 @@ pub struct SecretsConfig {
     /// None: `secrets.toml` beside the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+}
+
+/// The record of decisions and effects.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AuditConfig {
+    /// Whether calls' arguments are kept in it, redacted.
+    pub arguments: bool,
 }
 
 /// For agents that do not say otherwise.
@@ -333,6 +342,7 @@ impl Config {
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },
             secrets: SecretsConfig { file: None },
+            audit: AuditConfig::default(),
             agent: AgentConfig::default(),
             provider: BTreeMap::new(),
             hook: vec![],

@@ -200,6 +200,21 @@ impl Answer {
         }
     }
 
+    /// Which answer it is, the ways to allow told apart.
+    #[must_use]
+    pub const fn kind_word(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::ForTask => "for-task",
+            Self::AlwaysTool => "always-tool",
+            Self::AlwaysCommand => "always-command",
+            Self::Edited { .. } => "edited",
+            Self::Deny { .. } => "deny",
+            Self::Text { .. } => "text",
+            Self::Acknowledge => "acknowledge",
+        }
+    }
+
     #[must_use]
     pub const fn allows(&self) -> bool {
         matches!(self, Self::Once | Self::ForTask | Self::AlwaysTool | Self::AlwaysCommand | Self::Edited { .. })

@@ -43,6 +43,13 @@ pub enum Fact {
         step: u32,
         message: String,
     },
+    /// Which call stands at a position, where no `Rendered` says so.
+    Named {
+        position: Position,
+        /// As given, which need not be a tool's name.
+        tool: String,
+        hash: CallHash,
+    },
     /// Policy let the call run. `rule` names what decided.
     Allowed {
         position: Position,

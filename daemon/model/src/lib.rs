@@ -3,6 +3,7 @@
 //! Every other crate speaks in these types. They have checked constructors, so a value that exists is
 //! right; there is no I/O, no clock and no policy here. The present always enters as an argument.
 
+mod audit;
 mod call;
 mod event;
 mod hook;
@@ -17,6 +18,7 @@ mod slot;
 mod span;
 mod task;
 
+pub use audit::{AuditEffect, AuditEntry, Audited, Decided};
 pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, RefusedAddress, Risk};
 pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
 pub use hook::{HookEvent, HookReport, HookSaid};

@@ -4,6 +4,7 @@
 //! Nothing of ours stands behind these types: they are plain data, and a field is only ever added.
 //! Instants are RFC 3339 in UTC, spans are milliseconds, names are `snake_case`.
 
+mod audit;
 mod error;
 mod inbox;
 mod operation;
@@ -16,6 +17,7 @@ mod status;
 mod stream;
 mod task;
 
+pub use audit::{AuditCheckView, AuditDecisionView, AuditEntryView, AuditHookView};
 pub use error::{ErrorBody, ErrorCode, ErrorReply};
 pub use inbox::{
     AnswerRequest, AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView,

@@ -90,6 +90,8 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("post" SESSION_COMPACT compact_session, "Shortens what of the history is sent to the model", Query::None, None, Some(of::<wire::SessionView>)),
     operation!("get" SESSION_STREAM stream_session, "The history, then what happens, as server-sent events; resumes after `Last-Event-ID`", Query::Named(&["after"]), None, None),
     operation!("get" SESSION_EXPORT export_session, "All that was said; `format=markdown` for people", Query::Named(&["format"]), None, Some(of::<wire::SessionExport>)),
+    operation!("get" AUDIT list_audit, "Who decided what about which call, and what came of it; newest first", Query::Page, None, Some(of::<wire::Page<wire::AuditEntryView>>)),
+    operation!("get" AUDIT_CHECK check_audit, "Whether the audit is what was written", Query::None, None, Some(of::<wire::AuditCheckView>)),
     operation!("get" STREAM stream, "Events as they happen, as server-sent events; resumes after `Last-Event-ID`", Query::Named(&["after", "target"]), None, None),
     operation!("get" OPENAPI openapi, "This document", Query::None, None, None),
 ];

@@ -34,4 +34,6 @@ pub const SESSION_SETTINGS: &str = "/v1/sessions/{id}/settings";
 pub const SESSION_COMPACT: &str = "/v1/sessions/{id}/compact";
 pub const SESSION_STREAM: &str = "/v1/sessions/{id}/stream";
 pub const SESSION_EXPORT: &str = "/v1/sessions/{id}/export";
+pub const AUDIT: &str = "/v1/audit";
+pub const AUDIT_CHECK: &str = "/v1/audit/check";
 pub const STREAM: &str = "/v1/stream";

@@ -1,5 +1,6 @@
 //! Between the model and the wire. Each conversion takes its type apart without `..`, so that a new field shows here.
 
+mod audit;
 mod call;
 mod fact;
 mod item;
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+pub(crate) use audit::{audit_check_view, audit_entry_view};
 pub(crate) use call::{artifacts, calls, keeps};
 pub(crate) use fact::fact_view;
 pub(crate) use item::item_view;

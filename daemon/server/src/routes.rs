@@ -1,6 +1,7 @@
 //! One file a subject; each function is one operation of [`ow_protocol::OPERATIONS`].
 
 mod allow;
+mod audit;
 mod events;
 mod forecast;
 mod items;
@@ -56,6 +57,8 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::SESSION_COMPACT, post(sessions::compact))
         .route(wire::SESSION_STREAM, get(session_stream::stream))
         .route(wire::SESSION_EXPORT, get(sessions::export))
+        .route(wire::AUDIT, get(audit::list))
+        .route(wire::AUDIT_CHECK, get(audit::check))
         .route(wire::STREAM, get(stream::stream))
         .route(wire::OPENAPI, get(openapi))
 }

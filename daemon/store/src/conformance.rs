@@ -5,6 +5,7 @@
 
 #![expect(clippy::missing_panics_doc, reason = "a rule that does not hold panics, as a test does")]
 
+mod audit;
 mod inbox;
 mod lists;
 mod race;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use crate::Store;
 
+pub use audit::*;
 pub use inbox::*;
 pub use lists::*;
 pub use race::*;
@@ -101,6 +103,12 @@ macro_rules! store_conformance {
             a_failed_turn_pauses_no_chat
             watchers_of_a_session_are_told_to_look
             attachments_are_kept_with_their_session
+            // Audit
+            each_commit_about_a_call_is_one_entry_of_the_audit
+            the_audit_says_who_answered_what
+            the_audit_outlives_what_it_speaks_of
+            a_fact_that_is_refused_leaves_nothing_in_the_audit
+            the_audit_is_read_in_pages_and_by_run_and_task
             // Inbox
             a_parked_run_goes_on_when_all_is_answered
             an_equal_question_of_a_run_is_the_same_item

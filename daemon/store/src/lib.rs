@@ -30,18 +30,19 @@ mod sqlite;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run,
-    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule,
+    RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
 pub use error::{ResolveError, SessionError, StoreError, TaskError};
 pub use rows::{
-    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
-    ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile,
-    SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenRun, TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter,
+    NewItem, NewSession, Page, PageRequest, ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter,
+    Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenRun, TaskFilter,
+    TaskRow, Tended, WakeTimes,
 };
-pub use sqlite::{SqliteStore, holder, restore};
+pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
 /// The durable facts of one owd. Implementations pass one conformance suite.
 #[async_trait]
@@ -283,6 +284,14 @@ pub trait Store: Send + Sync + 'static {
     async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError>;
     /// Unexpired rules for this task and those for everywhere; all rules if none.
     async fn rules(&self, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError>;
+
+    // --- audit ---
+
+    /// Who decided what about which call, and what came of it; newest first. Written by the methods above, with the
+    /// facts themselves, and never removed.
+    async fn audit(&self, filter: &AuditFilter, page: &PageRequest) -> Result<Page<AuditEntry>, StoreError>;
+    /// Walks the whole chain of entries.
+    async fn check_audit(&self) -> Result<AuditCheck, StoreError>;
 
     // --- events for watchers ---
 

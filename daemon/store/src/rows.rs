@@ -333,3 +333,26 @@ pub struct RestoreReport {
     pub blobs: u64,
     pub epoch: u64,
 }
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct AuditFilter {
+    pub task: Option<TaskName>,
+    pub run: Option<RunId>,
+}
+
+/// What a walk along the audit's chain found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AuditCheck {
+    /// Those that are in order.
+    pub entries: u64,
+    /// The newest entry's hash; none where the chain is broken or empty.
+    pub head: Option<String>,
+    pub fault: Option<AuditFault>,
+}
+
+/// The first place at which the audit is not what was written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AuditFault {
+    pub seq: u64,
+    pub why: String,
+}

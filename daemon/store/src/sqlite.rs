@@ -1,4 +1,5 @@
 mod answers;
+mod audit;
 mod backup;
 mod blobs;
 mod care;
@@ -35,8 +36,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule, RuleId, Run,
-    RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule,
+    RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -45,23 +46,24 @@ use self::connection::{MIGRATIONS, open_store};
 use self::directory::DataDirectory;
 pub use self::directory::holder;
 use self::fault::Located;
-use self::memory::{Memory, Shared};
+use self::memory::{Memory, Shared, ShownArguments};
 use self::reader::Readers;
 use self::runs::{ByHand, Hands};
 use self::tasks::Definition;
 use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
-    Accepted, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem, NewSession, Page, PageRequest,
-    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Said, Saved, SeenFile, SessionError,
-    SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun, TaskError, TaskFilter,
-    TaskRow, Tended, WakeTimes,
+    Accepted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem,
+    NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Said, Saved,
+    SeenFile, SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun,
+    TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
 };
 
 #[cfg(test)]
 mod tests;
 
 pub use self::backup::restore;
+pub use self::memory::ShowArguments;
 
 /// The embedded store: one SQLite file and a folder of content-addressed files, in a directory that one process owns.
 ///
@@ -85,6 +87,11 @@ impl SqliteStore {
     /// [`StoreError::Damaged`] for one that cannot be read: both are left as they are.
     pub fn open(dir: &Path) -> Result<Arc<Self>, StoreError> {
         Self::open_with(dir, MIGRATIONS)
+    }
+
+    /// Whether the audit keeps calls' arguments from now on, and how they are made fit for it; at first it keeps none.
+    pub fn show_arguments(&self, show: Option<Arc<ShowArguments>>) {
+        *self.shared.arguments.write().expect("no holder panics") = ShownArguments(show);
     }
 
     fn open_with(dir: &Path, migrations: &[&str]) -> Result<Arc<Self>, StoreError> {
@@ -455,7 +462,11 @@ impl Store for SqliteStore {
 
     async fn add_rule(&self, rule: &Rule) -> Result<(), StoreError> {
         let rule = rule.clone();
-        self.write(rule.created_at, move |tx| rules::add_rule(tx, &rule)).await
+        self.write(rule.created_at, move |tx| {
+            rules::add_rule(tx, &rule)?;
+            rules::note_added(tx, &rule, rule.created_at)
+        })
+        .await
     }
 
     async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError> {
@@ -465,6 +476,15 @@ impl Store for SqliteStore {
     async fn rules(&self, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError> {
         let task = task.cloned();
         self.readers.read(move |view| rules::rules(view, task.as_ref(), now)).await
+    }
+
+    async fn audit(&self, filter: &AuditFilter, page: &PageRequest) -> Result<Page<AuditEntry>, StoreError> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.readers.read(move |view| audit::entries(view, &filter, &page)).await
+    }
+
+    async fn check_audit(&self) -> Result<AuditCheck, StoreError> {
+        self.readers.read(audit::check).await
     }
 
     async fn stream(&self, after: u64, limit: usize) -> Result<Option<Vec<StreamEvent>>, StoreError> {

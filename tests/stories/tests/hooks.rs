@@ -55,14 +55,14 @@ fn a_hook_refuses_a_call_that_policy_lets_through_and_says_why() {
     scratch.config(
         "[[hook]]\nevent = \"pre-tool-use\"\nmatcher = \"write_file|edit_file\"\ncommand = \"./refuse-env-production\"\n",
     );
-    writes(&scratch, "settings", ".env.production");
+    writes(&scratch, "settings", "app.env.production");
     writes(&scratch, "notes", "notes.txt");
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "notes", "--wait"]);
     assert!(scratch.work().join("notes.txt").exists());
     owd.owctl.ok(&["task", "run", "settings"]);
     let run = owd.run_in("settings", "refused");
-    assert!(!scratch.work().join(".env.production").exists());
+    assert!(!scratch.work().join("app.env.production").exists());
     let shown = owd.owctl.ok(&["run", "show", &id(&run)]);
     assert!(shown.contains("settings of production are changed by hand only"), "{shown}");
 }

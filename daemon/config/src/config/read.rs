@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use ow_model::{Risk, Span};
 
 use super::{
-    AgentConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig,
-    PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
-    WireFormat,
+    AgentConfig, AuditConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget,
+    PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
+    ServerConfig, WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
@@ -34,6 +34,9 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         retention: part(&root, "retention", defaults.retention, retention),
         secrets: part(&root, "secrets", defaults.secrets, |section, _| SecretsConfig {
             file: path(section, "file", &host.home),
+        }),
+        audit: part(&root, "audit", defaults.audit, |section, defaults| AuditConfig {
+            arguments: section.flag("arguments").map_or(defaults.arguments, |found| found.value),
         }),
         agent: part(&root, "agent", defaults.agent, |section, _| agent(section)),
         provider: part(&root, "provider", defaults.provider, |section, _| providers(section)),

@@ -23,6 +23,7 @@ fn words(fact: &Fact) -> (&'static str, String) {
         Fact::RenderFailed { step, message } => {
             ("render-failed", format!("step {} could not be made into a call: {message}", step + 1))
         }
+        Fact::Named { position, tool, hash: _ } => ("named", format!("call {position} is {tool}")),
         Fact::Allowed { position, rule, by_rule: _ } => ("allowed", format!("call {position} may run: {rule}")),
         Fact::Refused { position, rule } => ("refused", format!("call {position} may not run: {rule}")),
         Fact::Hooked { position: _, report: HookReport { event, command, said, exit: _, took_ms } } => {

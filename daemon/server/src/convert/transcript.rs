@@ -116,6 +116,7 @@ impl Transcript {
             }
             Fact::Started { .. }
             | Fact::StepSkipped { .. }
+            | Fact::Named { .. }
             | Fact::Rendered { .. }
             | Fact::RenderFailed { .. }
             | Fact::Allowed { .. }

@@ -46,7 +46,7 @@ pub(crate) fn resolve(
     let answer = fit(&row.item, &given.answer)?;
     if answer == Answer::ForTask {
         let (task, target) = offer(&row.item)?;
-        rules::remember(tx, &rule(task, target, &given.by, now))?;
+        rules::remember(tx, &rule(task, target, &given.by, now), now)?;
     }
     let resolution = Resolution { answer, by: given.by.clone(), at: now };
     let state = ItemState::Resolved(resolution.clone());

@@ -9,7 +9,8 @@ use super::fault::located;
 use crate::StoreError;
 
 /// One migration a format; only ever added to.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+pub(crate) const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// "owd1": tells owd's store from any other SQLite file.
 const APPLICATION_ID: i32 = 0x6f77_6431;

@@ -3,6 +3,7 @@ use ow_model::{Fact, RecordedFact, RuleId, RunId, SessionId};
 use rusqlite::params;
 use serde_json::json;
 
+use super::audit;
 use super::blobs;
 use super::refusals;
 use super::rules;
@@ -77,6 +78,7 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
         }
     }
     tx.group.touch(row.run.id);
+    audit::note(tx, row, facts, now)?;
     Ok(length)
 }
 

@@ -1,8 +1,11 @@
 use jiff::Timestamp;
-use ow_model::{EventKey, EventPayload, Fact, ItemKind, NewEvent, Outcome, Position, RunState, TaskId, TaskState};
+use ow_model::{
+    Audited, Decided, EventKey, EventPayload, Fact, ItemKind, NewEvent, Outcome, Position, RunState, TaskId, TaskState,
+};
 use rusqlite::params;
 use serde_json::json;
 
+use super::audit;
 use super::claim::{Look, RESTORED, account_for_pause, advance};
 use super::ending::{finish, finish_unknown};
 use super::events;
@@ -92,6 +95,8 @@ fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), Store
 /// had begun otherwise, or whose slot waited for a worker, may have gone on to its end: it is not repeated.
 /// Slots since the backup are recorded as missed.
 fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), StoreError> {
+    let restored = Audited { decided: vec![Decided::Restore { epoch }], ..Audited::default() };
+    audit::append(tx, vec![restored], now)?;
     let mut unknown = 0_u64;
     for row in in_states(tx, &["queued", "running", "interrupted", "parked"])? {
         match &row.run.state {

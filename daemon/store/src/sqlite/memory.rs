@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, RwLock};
 
 use jiff::Timestamp;
 use ow_model::{TaskId, TaskSpec};
@@ -32,6 +32,26 @@ pub(crate) struct Shared {
     /// Backups in progress: meanwhile no content-addressed file is removed.
     pub(crate) backups: AtomicUsize,
     pub(crate) watchers: Watchers,
+    pub(crate) arguments: RwLock<ShownArguments>,
+}
+
+/// What the audit shows of a call's arguments; none: nothing.
+#[derive(Clone, Default)]
+pub(crate) struct ShownArguments(pub(crate) Option<Arc<ShowArguments>>);
+
+/// Makes arguments fit to be kept for good.
+pub type ShowArguments = dyn Fn(&serde_json::Value) -> serde_json::Value + Send + Sync;
+
+impl std::fmt::Debug for ShownArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ShownArguments").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Shared {
+    pub(crate) fn arguments(&self) -> Option<Arc<ShowArguments>> {
+        self.arguments.read().expect("no holder panics").0.clone()
+    }
 }
 
 /// One revision of a task, ready for the planner.

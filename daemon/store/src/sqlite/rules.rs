@@ -1,8 +1,10 @@
 use jiff::Timestamp;
-use ow_model::{Rule, RuleId, RuleScope, TaskName};
+use ow_model::{Audited, Decided, Rule, RuleId, RuleScope, TaskName};
 use rusqlite::params;
 
+use super::audit;
 use super::view::{Broken, Record, Source, View, json, maybe_micros, micros, signed};
+use super::writer::Tx;
 use crate::StoreError;
 
 const RULES: Source = Source { table: "rules", key: 0 };
@@ -34,21 +36,39 @@ pub(crate) fn add_rule(view: &View<'_>, rule: &Rule) -> Result<(), StoreError> {
     Ok(())
 }
 
+pub(crate) fn note_added(tx: &mut Tx<'_>, rule: &Rule, now: Timestamp) -> Result<(), StoreError> {
+    let task = match &rule.scope {
+        RuleScope::Task(name) => Some(name.clone()),
+        RuleScope::Everywhere => None,
+    };
+    let decided = vec![Decided::AddRule { rule: Box::new(rule.clone()) }];
+    audit::append(tx, vec![Audited { task, decided, ..Audited::default() }], now)
+}
+
 /// Adds a rule unless one stands that permits the same, as long and as often.
-pub(crate) fn remember(view: &View<'_>, rule: &Rule) -> Result<(), StoreError> {
-    let RuleScope::Task(name) = &rule.scope else { return add_rule(view, rule) };
-    let standing = view.rows(RULES, &format!("{ROW} WHERE task_name = ?1"), [name.as_str()], rule_of)?;
+pub(crate) fn remember(tx: &mut Tx<'_>, rule: &Rule, now: Timestamp) -> Result<(), StoreError> {
+    let RuleScope::Task(name) = &rule.scope else { return add_rule(tx, rule) };
+    let standing = tx.rows(RULES, &format!("{ROW} WHERE task_name = ?1"), [name.as_str()], rule_of)?;
     let same = |known: &Rule| {
         known.target == rule.target
             && known.covers_outside >= rule.covers_outside
             && known.expires_at.is_none()
             && known.uses_left.is_none()
     };
-    if standing.iter().any(same) { Ok(()) } else { add_rule(view, rule) }
+    if standing.iter().any(same) {
+        return Ok(());
+    }
+    add_rule(tx, rule)?;
+    note_added(tx, rule, now)
 }
 
-pub(crate) fn remove_rule(view: &View<'_>, rule: RuleId) -> Result<bool, StoreError> {
-    Ok(view.change("DELETE FROM rules WHERE id = ?1", [rule.to_string()])? > 0)
+pub(crate) fn remove_rule(tx: &mut Tx<'_>, rule: RuleId) -> Result<bool, StoreError> {
+    let removed = tx.change("DELETE FROM rules WHERE id = ?1", [rule.to_string()])? > 0;
+    if removed {
+        let (decided, now) = (vec![Decided::RemoveRule { rule }], tx.memory.latest);
+        audit::append(tx, vec![Audited { decided, ..Audited::default() }], now)?;
+    }
+    Ok(removed)
 }
 
 pub(crate) fn rules(view: &View<'_>, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError> {

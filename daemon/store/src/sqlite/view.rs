@@ -95,6 +95,18 @@ impl<'a> View<'a> {
         Ok(self.rows(source, sql, params, read)?.into_iter().next())
     }
 
+    /// Rows as they are, damaged ones too.
+    pub(crate) fn plain<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map(params, read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The first column of all rows.
     pub(crate) fn column<T: FromSql>(&self, sql: &str, params: impl Params) -> Result<Vec<T>, StoreError> {
         let mut statement = self.db.prepare_cached(sql)?;
