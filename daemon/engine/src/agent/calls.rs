@@ -14,11 +14,10 @@ use serde_json::json;
 use tracing::info;
 
 use super::{AgentCourse, Onward};
-use crate::Stop;
 use crate::engine::{Engine, Standing};
 use crate::live::LiveKind;
 use crate::session::{CallEnd, Clearance, Question, Ready, Session, blocking};
-use crate::words;
+use crate::{Say, Stop, words};
 
 /// A call that was let through.
 pub(super) struct Cleared {
@@ -33,6 +32,8 @@ enum Admission {
     /// The call ends here, or is judged anew: this fact says how.
     Settled(Fact),
     Asks(Facts, Question),
+    /// owd is stopping; nothing was decided.
+    Left,
 }
 
 impl AgentCourse {
@@ -41,7 +42,8 @@ impl AgentCourse {
         let mut asking: Vec<(Position, NewItem)> = vec![];
         for (call, permission) in calls {
             let position = call.position;
-            match self.judge(call.clone(), &permission).await? {
+            match self.judge_with_hooks(call.clone(), &permission, stop).await? {
+                Admission::Left => return Ok(Onward::Continue),
                 Admission::Settled(fact) => self.record(fact),
                 Admission::Cleared(cleared) => {
                     let Clearance { rule, by_rule, repeatable } = cleared.clearance.clone();
@@ -60,6 +62,30 @@ impl AgentCourse {
             return Ok(Onward::Continue);
         }
         self.park(asking, true, stop).await
+    }
+
+    /// Policy's verdict; of a call that it lets through the person's hooks are asked as well.
+    async fn judge_with_hooks(
+        &mut self,
+        call: Call,
+        permission: &Permission,
+        stop: &Stop,
+    ) -> Result<Admission, StoreError> {
+        let admission = self.judge(call, permission).await?;
+        let Admission::Cleared(cleared) = admission else { return Ok(admission) };
+        let position = cleared.call.get().position;
+        Ok(match self.session.ask_hooks(cleared.call.get(), stop).await {
+            Say::Pass => Admission::Cleared(cleared),
+            Say::Deny { why } => Admission::Settled(Fact::Refused { position, rule: why }),
+            // A person has said yes to this very call.
+            Say::Ask { .. } if matches!(permission, Permission::Answer { .. }) => Admission::Cleared(cleared),
+            Say::Ask { why: reason } => {
+                let category = words::category(cleared.facts.risk);
+                Admission::Asks(cleared.facts, Question { category, reason, rule_offer: None })
+            }
+            // Nothing was said: the session is being left, and the call is judged anew when it goes on.
+            Say::Stopped => Admission::Left,
+        })
     }
 
     async fn judge(&mut self, call: Call, permission: &Permission) -> Result<Admission, StoreError> {
@@ -174,8 +200,9 @@ impl AgentCourse {
             // A worker that took the session over has the call judged once more.
             let cleared = match self.cleared.remove(&position) {
                 Some(cleared) => cleared,
-                None => match self.judge(call.clone(), &permission).await? {
+                None => match self.judge_with_hooks(call.clone(), &permission, stop).await? {
                     Admission::Cleared(cleared) => cleared,
+                    Admission::Left => return Ok(Onward::Continue),
                     Admission::Settled(fact) => {
                         self.record(fact);
                         continue;
@@ -199,14 +226,16 @@ impl AgentCourse {
             }
         }
         let mut begun = vec![];
+        let mut calls = vec![];
         for call in ready {
             let (position, shown) = (call.call().position, call.call().clone());
             // False: the rule that let it through is used up by now; it is judged again.
             if self.session.intend(&call, stop).await? {
                 self.tell(
                     LiveKind::ToolStarted,
-                    || json!({ "position": position, "tool": shown.tool, "arguments": shown.args }),
+                    || json!({ "position": position, "tool": &shown.tool, "arguments": &shown.args }),
                 );
+                calls.push(shown);
                 begun.push((position, call));
             }
         }
@@ -248,7 +277,11 @@ impl AgentCourse {
                 }
                 end => end,
             };
+            let result = end.result().cloned();
             self.session.record_end(position, end, took_ms);
+            if let (Some(result), Some(call)) = (result, calls.iter().find(|call| call.position == position)) {
+                self.session.tell_hooks(call, &result, stop).await?;
+            }
         }
         if lasting {
             // What was judged before it may mean something else by now.

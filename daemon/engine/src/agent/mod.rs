@@ -12,7 +12,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ow_model::{Fact, Failure, Input, ModelFailure, Outcome, Position, RecordedFact, Source, TaskSpec, TurnOutcome};
+use ow_model::{
+    Fact, Failure, HookEvent, Input, ModelFailure, Outcome, Position, RecordedFact, Source, TaskSpec, TurnOutcome,
+};
 use ow_provider::{Prompt, Resolved};
 use ow_store::{StoreError, TakenRun};
 use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress, Sleep};
@@ -171,7 +173,7 @@ impl AgentCourse {
 
     async fn perform(&mut self, effect: AgentEffect, stop: &Stop) -> Result<Onward, StoreError> {
         Ok(match effect {
-            AgentEffect::Start => self.start().await?,
+            AgentEffect::Start => self.start(stop).await?,
             AgentEffect::Record(facts) => {
                 for fact in facts {
                     self.record(fact);
@@ -283,12 +285,15 @@ impl AgentCourse {
         }
     }
 
-    async fn start(&mut self) -> Result<Onward, StoreError> {
+    async fn start(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
         let context = self.session.context().await?;
         info!(cause = ?self.session.run.cause, "session started");
         let cause = self.session.run.cause.clone();
         let goal = self.spec().agent.as_ref().and_then(|agent| agent.goal.clone());
         self.record(Fact::Started { cause, context: context.clone() });
+        if !self.session.is_nested() {
+            self.session.tell_hooks_of(HookEvent::SessionStart, stop).await?;
+        }
         let Some(goal) = goal else { return Ok(Onward::Continue) };
         match inputs::task_inputs(&goal, &context) {
             Ok(inputs) => {
