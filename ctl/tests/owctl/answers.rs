@@ -95,18 +95,40 @@ fn a_prefix_an_id_and_a_pasted_token_approve_the_same_item() {
 
 #[test]
 fn each_way_to_answer_is_its_own_request() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["approve", ID, "--for-task"], "{\"answer\":\"approve-for-task\"}"),
+        (&["approve", ID, "--tool"], "{\"answer\":\"approve-tool\"}"),
+        (&["approve", ID, "--command"], "{\"answer\":\"approve-command\"}"),
         (&["approve", ID, "--args", "{\"argv\":[\"ls\"]}"], "{\"answer\":\"edit\",\"arguments\":{\"argv\":[\"ls\"]}}"),
         (&["deny", ID], "{\"answer\":\"deny\",\"reason\":null}"),
         (&["deny", ID, "--reason", "not now"], "{\"answer\":\"deny\",\"reason\":\"not now\"}"),
-        (&["answer", ID, "the", "second"], "{\"answer\":\"answer\",\"text\":\"the second\"}"),
+        (&["answer", ID, "the second"], "{\"answer\":\"answer\",\"text\":\"the second\"}"),
     ];
     for (args, body) in cases {
         let fake = inbox(ID);
         let ran = Owctl::to(&fake).run(["inbox"].iter().chain(args));
         assert_eq!(ran.code, 0, "{ran:?}");
         assert_eq!(fake.lines(), [format!("POST /v1/items/{ID}/answer {body}")]);
+    }
+}
+
+#[test]
+fn several_words_answer_one_question_and_several_questions_take_one_each() {
+    let question = |header: &str| json!({ "header": header, "text": "?", "options": ["a", "b"], "multi": false });
+    for (questions, args, text) in [
+        (vec![question("X")], ["the", "second"], "the second"),
+        (vec![question("X"), question("Y")], ["2", "none"], "X: b\\nY: none"),
+    ] {
+        let mut asked = item("pending");
+        (asked["kind"], asked["questions"]) = (json!("question"), json!(questions));
+        let answered = Reply::json(&resolved("answered", "answer"));
+        let fake = Fake::start()
+            .on(&format!("GET /v1/items/{ID}"), Reply::json(&asked))
+            .on(&format!("POST /v1/items/{ID}/answer"), answered);
+        let ran = Owctl::to(&fake).run(["inbox", "answer", ID, args[0], args[1]]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let body = format!("{{\"answer\":\"answer\",\"text\":\"{text}\"}}");
+        assert_eq!(fake.lines().last(), Some(&format!("POST /v1/items/{ID}/answer {body}")));
     }
 }
 
