@@ -20,9 +20,11 @@ fn help_leads_from_the_whole_to_one_command() {
           run          Runs: what was done, what came of it
           inbox        The Inbox: what waits for your answer
           rule         Standing rules: what may run without asking
+          tool         What tasks and agents can do
           why          Why a task ran at a time, or did not
           forecast     What will run when
           explain      What owd would do and why; needs no daemon
+          audit        Who decided what about which call, and what came of it
           events       Watch everything that happens, live
           logs         Show owd's log, wherever it goes
           pause        The kill switch: nothing starts, running calls are stopped, items stay
@@ -31,6 +33,7 @@ fn help_leads_from_the_whole_to_one_command() {
           backup       Back the running store up into a new folder
           restore      Put a backup in the place of the store; owd must not be running
           config       The configuration file and the task files
+          hook         Your own programs that are asked before a call and told after it
           doctor       Check that everything owd needs is in order
           service      Have the system start owd and keep it running
           completions  Print completions for a shell

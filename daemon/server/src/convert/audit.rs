@@ -1,4 +1,4 @@
-use ow_model::{AnswerBy, AuditEffect, AuditEntry, Audited, Decided, HookReport, Surface};
+use ow_model::{AnswerBy, AuditEffect, AuditEntry, Audited, Decided, HookReport};
 use ow_protocol::{AuditCheckView, AuditDecisionView, AuditEntryView, AuditHookView};
 use ow_store::{AuditCheck, AuditFault};
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn decision(decided: &Decided) -> AuditDecisionView {
             item: Some(item.to_string()),
             answer: Some(answer.clone()),
             by: Some(person.0.clone()),
-            surface: surface_word(surface),
+            surface: word(surface),
             ..view
         },
         Decided::Edit => view,
@@ -62,10 +62,6 @@ fn decision(decided: &Decided) -> AuditDecisionView {
         Decided::RemoveRule { rule } => AuditDecisionView { rule: Some(rule.to_string()), ..view },
         Decided::Restore { epoch } => AuditDecisionView { rule: Some(format!("epoch {epoch}")), ..view },
     }
-}
-
-fn surface_word(surface: &Surface) -> Option<String> {
-    word(surface)
 }
 
 /// As serde writes a variant without data.

@@ -359,7 +359,7 @@ fn shown(form: &CommandForm) -> String {
 async fn hear(output: &mut ChildStdout, mut printed: impl FnMut(&[u8])) -> io::Result<Option<CallResult>> {
     while let Some(told) = wire::read(output).await? {
         match told {
-            FromHelper::Ready => {}
+            FromHelper::Ready | FromHelper::Hooked(_) => {}
             FromHelper::Printed => {
                 let Some(piece) = wire::read_bytes(output).await? else { break };
                 printed(&piece);
