@@ -3,7 +3,7 @@
 use std::fs;
 
 use ow_test_support::model_server::{ModelReply, ModelServer};
-use ow_test_support::{Owd, Scratch, id};
+use ow_test_support::{Owd, Scratch, id, rows};
 use serde_json::{Value, json};
 
 /// Written in two parts, so that this file has nothing left to do.
@@ -58,6 +58,9 @@ fn todo_comments_are_collected_after_one_approval() {
     assert!(results(&asked[1])[0].contains(&format!("{MARK} mend this")), "the search's result was told");
     assert_eq!(results(&asked[2]).len(), 2);
     assert!(!journal(&owd, &run).is_empty());
+    let records = rows(&owd.owctl.json(&["audit", "show", "--run", &id(&run)]));
+    let tools: Vec<&str> = records.iter().filter_map(|record| record["tool"].as_str()).collect();
+    assert_eq!(tools, ["write_file", "search_files"], "two calls, two records: {records:?}");
 }
 
 #[test]

@@ -5,14 +5,13 @@
 //! hash that was noted elsewhere tells of that.
 
 use jiff::Timestamp;
-use ow_model::{
-    Answered, AuditEffect, AuditEntry, Audited, BlobHash, Call, CallHash, Decided, Fact, Position, Reconciled,
-};
+use ow_model::{Answered, AuditEffect, AuditEntry, Audited, BlobHash, Call, Decided, Fact, Position, Reconciled};
 use rusqlite::{params, params_from_iter, types::Value};
 use serde::Serialize;
 
 use super::journal;
 use super::life::set_meta;
+use super::memory::NamedCall;
 use super::runs::{RunRow, cursor};
 use super::tasks::signed_limit;
 use super::view::{Record, Source, View, json, micros};
@@ -24,6 +23,8 @@ const HEAD: &str = "audit_head";
 const AUDIT: Source = Source { table: "audit", key: 0 };
 /// Entries looked at with one statement.
 const CHECKED: i64 = 1000;
+/// Calls whose names are kept at hand.
+const REMEMBERED: usize = 512;
 
 /// What an entry's hash covers, besides the hash before it.
 #[derive(Serialize)]
@@ -47,10 +48,14 @@ pub(crate) fn note(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestamp
     let run = row.run.id;
     let mut audited = Vec::with_capacity(told.len());
     for Told { position, audited: mut said, args, .. } in told {
-        if let (Some(position), None) = (position, &said.tool) {
-            let known = known(tx, row, position)?;
-            said.tool = known.0;
-            said.call = said.call.or(known.1);
+        if let Some(position) = position {
+            let (tool, call) = match &said.tool {
+                Some(tool) => (Some(tool.clone()), said.call),
+                None => known(tx, row, position)?,
+            };
+            said.tool = tool;
+            said.call = said.call.or(call);
+            remember(tx, row, position, &said);
         }
         said.arguments = arguments.as_ref().and_then(|show| args.map(|args| show(&args)));
         audited.push(Audited { task: Some(row.run.task_name.clone()), run: Some(run), position, ..said });
@@ -156,14 +161,17 @@ fn effect(told: &mut Vec<Told>, position: Position, how: AuditEffect) -> &mut To
 }
 
 /// Tool and hash of a call, as an earlier entry or the journal has them.
-fn known(view: &View<'_>, row: &RunRow, position: Position) -> Result<(Option<String>, Option<CallHash>), StoreError> {
+fn known(tx: &Tx<'_>, row: &RunRow, position: Position) -> Result<NamedCall, StoreError> {
+    if let Some(named) = tx.memory.audit.calls.get(&(row.run.order, position.0)) {
+        return Ok(named.clone());
+    }
     let sql = "SELECT entry FROM audit WHERE run = ?1 AND position = ?2 ORDER BY seq DESC LIMIT 1";
-    let earlier: Option<String> = view.value(sql, params![row.run.id.to_string(), position.0])?;
+    let earlier: Option<String> = tx.value(sql, params![row.run.id.to_string(), position.0])?;
     if let Some(Audited { tool: Some(tool), call, .. }) = earlier.as_deref().and_then(audited_of) {
         return Ok((Some(tool), call));
     }
     let mut found = (None, None);
-    for recorded in journal::facts(view, row.run.order)? {
+    for recorded in journal::facts(tx, row.run.order)? {
         match recorded.fact {
             Fact::Rendered { call, .. } | Fact::Edited { call, .. } if call.position == position => {
                 found = (Some(call.tool.to_string()), Some(call.hash()));
@@ -173,6 +181,15 @@ fn known(view: &View<'_>, row: &RunRow, position: Position) -> Result<(Option<St
         }
     }
     Ok(found)
+}
+
+/// A call's entries mostly follow one another; what is forgotten is looked up.
+fn remember(tx: &mut Tx<'_>, row: &RunRow, position: Position, said: &Audited) {
+    let calls = &mut tx.memory.audit.calls;
+    if calls.len() >= REMEMBERED {
+        calls.clear();
+    }
+    calls.insert((row.run.order, position.0), (said.tool.clone(), said.call));
 }
 
 fn audited_of(entry: &str) -> Option<Audited> {
@@ -185,7 +202,10 @@ fn audited_of(entry: &str) -> Option<Audited> {
 
 /// Adds entries at the end of the chain.
 pub(crate) fn append(tx: &mut Tx<'_>, entries: Vec<Audited>, now: Timestamp) -> Result<(), StoreError> {
-    let (mut seq, mut hash) = head(tx)?;
+    let (mut seq, mut hash) = match tx.memory.audit.head.take() {
+        Some(head) => head,
+        None => head(tx)?,
+    };
     for audited in entries {
         seq += 1;
         let entry = json(&Canonical { seq, at: micros(now), audited: &audited });
@@ -203,7 +223,9 @@ pub(crate) fn append(tx: &mut Tx<'_>, entries: Vec<Audited>, now: Timestamp) -> 
             ],
         )?;
     }
-    set_meta(tx, HEAD, &format!("{seq} {hash}"))
+    set_meta(tx, HEAD, &format!("{seq} {hash}"))?;
+    tx.memory.audit.head = Some((seq, hash));
+    Ok(())
 }
 
 /// Position and hash of the newest entry; of an empty audit 0 and nothing.

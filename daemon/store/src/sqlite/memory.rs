@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, RwLock};
 
 use jiff::Timestamp;
-use ow_model::{TaskId, TaskSpec};
+use ow_model::{CallHash, TaskId, TaskSpec};
 use ow_schedule::Schedule;
 
 use super::watchers::Watchers;
@@ -22,7 +22,20 @@ pub(crate) struct Memory {
     pub(crate) latest: Timestamp,
     pub(crate) shared: Arc<Shared>,
     pub(crate) blobs: PathBuf,
+    pub(crate) audit: AuditMemory,
 }
+
+/// Spares the audit two looks into the store for each entry.
+#[derive(Default)]
+pub(crate) struct AuditMemory {
+    /// Position and hash of the newest entry.
+    pub(crate) head: Option<(u64, String)>,
+    /// Tool and hash of calls, by run and position.
+    pub(crate) calls: HashMap<(i64, u32), NamedCall>,
+}
+
+/// A call's tool and hash, as far as they are known.
+pub(crate) type NamedCall = (Option<String>, Option<CallHash>);
 
 /// What writer and readers both look at.
 #[derive(Debug, Default)]
@@ -62,7 +75,15 @@ pub(crate) struct Compiled {
 
 impl Memory {
     pub(crate) fn new(shared: Arc<Shared>, blobs: PathBuf) -> Self {
-        Self { compiled: HashMap::new(), uses: 0, awake_since: None, latest: Timestamp::UNIX_EPOCH, shared, blobs }
+        Self {
+            compiled: HashMap::new(),
+            uses: 0,
+            awake_since: None,
+            latest: Timestamp::UNIX_EPOCH,
+            shared,
+            blobs,
+            audit: AuditMemory::default(),
+        }
     }
 
     pub(crate) fn compiled(&mut self, task: TaskId, revision: u32) -> Option<Arc<Compiled>> {
@@ -85,5 +106,6 @@ impl Memory {
     /// Forgets what a rolled back fact may have put here.
     pub(crate) fn forget(&mut self) {
         self.compiled.clear();
+        self.audit = AuditMemory::default();
     }
 }
