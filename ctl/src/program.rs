@@ -28,6 +28,12 @@ pub(crate) fn owd() -> Option<PathBuf> {
 
 /// Runs a command of owd itself, for the same places, to its end.
 pub(crate) fn run_owd<'a>(context: &Context, args: impl IntoIterator<Item = &'a OsStr>) -> Result<Output, Failure> {
+    let mut command = owd_command(context)?;
+    command.args(args).output().map_err(|why| Failure::io("cannot run owd", &why))
+}
+
+/// owd, for the same places, without a command yet.
+pub(crate) fn owd_command(context: &Context) -> Result<Command, Failure> {
     let owd = owd().ok_or_else(|| {
         Failure::failed("no_owd", "the program `owd` is neither beside owctl nor on the search path")
             .hint("install owd, or add its folder to PATH")
@@ -39,5 +45,5 @@ pub(crate) fn run_owd<'a>(context: &Context, args: impl IntoIterator<Item = &'a 
     if context.account == Account::System {
         command.arg("--system");
     }
-    command.args(args).output().map_err(|why| Failure::io(format!("cannot run {}", owd.display()), &why))
+    Ok(command)
 }

@@ -43,6 +43,18 @@ pub(crate) enum Command {
     /// The dry run behind `owctl hook test`
     #[command(hide = true)]
     HookTest(HookTest),
+    /// Keeps a secret from standard input; behind `owctl secret set`
+    #[command(hide = true)]
+    SecretSet { name: String },
+    /// Behind `owctl secret rm`
+    #[command(hide = true)]
+    SecretRm { name: String },
+    /// Behind `owctl secret list`
+    #[command(hide = true)]
+    SecretList,
+    /// Behind `owctl model`
+    #[command(hide = true)]
+    Model { names: Vec<String> },
     /// Put a backup in the place of the store; owd must not be running
     Restore {
         /// A folder that `owctl backup` made

@@ -139,6 +139,11 @@ impl Control for OwdControl {
         self.reload_all().await
     }
 
+    fn secrets(&self) -> Vec<(String, String)> {
+        let secrets = self.facts.engine.secrets();
+        secrets.origins().map(|(name, origin)| (name.to_string(), origin.to_string())).collect()
+    }
+
     fn warnings(&self) -> Vec<Warning> {
         let config_file = self.facts.paths.config_file.to_string_lossy().into_owned();
         let faults = self.faults.read().expect("no holder panics").clone();

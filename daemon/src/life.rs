@@ -13,7 +13,7 @@ use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Hooks, Stop};
 use ow_model::{Person, Span, TaskSpec, ToolName};
-use ow_secret::{REDACTED, Redactor, Secrets, Sources};
+use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
 use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
 use ow_store::{Retention, SqliteStore, Store, TakenRun};
 use ow_tool::{Helpers, Limits, Toolbox};
@@ -277,7 +277,13 @@ fn private_folder(folder: &Path) -> anyhow::Result<()> {
 
 pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
     let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
-    Ok(Arc::new(Secrets::load(&Sources::of_process(file))?))
+    let (named, sealed) = (crate::models::key_names(config), sealed(config));
+    Ok(Arc::new(Secrets::load(&Sources { named, sealed, ..Sources::of_process(file) })?))
+}
+
+pub(crate) fn sealed(config: &Config) -> Option<Sealed> {
+    let (file, key_file) = (config.secrets.sealed.clone()?, config.secrets.seal_key.clone()?);
+    Some(Sealed { file, key_file })
 }
 
 /// Has the audit keep calls' arguments, or not.
@@ -311,7 +317,13 @@ pub(crate) fn policy_settings(
     tcp: Option<std::net::SocketAddr>,
 ) -> ow_policy::Settings {
     let own: [&Path; 3] = [&paths.config_dir, &paths.data_dir, &paths.socket];
-    let files = [&config.server.key_file, &config.secrets.file, &config.log.file];
+    let files = [
+        &config.server.key_file,
+        &config.secrets.file,
+        &config.secrets.sealed,
+        &config.secrets.seal_key,
+        &config.log.file,
+    ];
     let protected: Vec<PathBuf> =
         own.into_iter().chain(files.into_iter().flatten().map(PathBuf::as_path)).map(Path::to_owned).collect();
     ow_policy::Settings {

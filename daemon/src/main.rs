@@ -15,6 +15,7 @@ mod models;
 mod people;
 mod remedy;
 mod restore;
+mod secret;
 mod session;
 
 use std::process::ExitCode;
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
         Command::Stop => detach::stop(&places),
         Command::Demo { dir, seconds } => demo::run(dir, seconds),
         Command::HookTest(asked) => hook::test(&places, &asked),
+        Command::SecretSet { name } => secret::set(&places, &name),
+        Command::SecretRm { name } => secret::remove(&places, &name),
+        Command::SecretList => secret::list(&places),
+        Command::Model { names } => models::describe(&places, &names),
         Command::Restore { from } => restore::run(&places, &from),
     };
     match done {

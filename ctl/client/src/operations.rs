@@ -4,7 +4,7 @@ use hyper::Method;
 use ow_protocol::{
     AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
     BackupView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView,
-    RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, StatusView, TaskView, WhyView,
+    RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, SecretView, StatusView, TaskView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -189,6 +189,10 @@ impl Client {
 
     pub async fn check_audit(&mut self) -> Answer<AuditCheckView> {
         self.read(Ask::get(ow_protocol::AUDIT_CHECK.into())).await
+    }
+
+    pub async fn secrets(&mut self) -> Answer<Page<SecretView>> {
+        self.read(Ask::get(ow_protocol::SECRETS.into())).await
     }
 
     /// The `OpenAPI` document.

@@ -1,12 +1,13 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use ow_config::{Config as Settings, FileFault, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
+use ow_config::{Config as Settings, FileFault, HOOKS_FOLDER, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
 use ow_model::ToolName;
 use ow_policy::{OWN_TOOLS, Performed};
 use serde_json::{Value, json};
 
+use crate::command::model;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
@@ -58,22 +59,57 @@ impl Check {
         if !faults.is_empty() {
             return Err(faulty(&faults));
         }
-        let answer = json!({ "config": file.display().to_string(), "present": file.exists(), "tasks": tasks.len() });
+        let mut warnings = unsure_models(&file, &settings, &tasks, context);
+        warnings.extend(broken_hooks(&file, &settings));
+        let answer = json!({
+            "config": file.display().to_string(),
+            "present": file.exists(),
+            "tasks": tasks.len(),
+            "warnings": warnings,
+        });
         context.out.give(&answer, |_| {
             let file = if file.exists() {
                 format!("{} is good", file.display())
             } else {
                 format!("{} is not there: the defaults are in effect", file.display())
             };
-            format!(
+            let mut text = format!(
                 "{}; so are {} task files in {}.",
                 escape::line(&file),
                 tasks.len(),
                 escape::line(&tasks_dir.display().to_string())
-            )
+            );
+            for warning in &warnings {
+                put!(text, "\nwarning: {}", escape::line(warning));
+            }
+            text
         });
         Ok(())
     }
+}
+
+/// What is to be known of the models that the configuration and the tasks name. Without owd's own program nobody
+/// can tell, and then nothing is said.
+fn unsure_models(file: &Path, settings: &Settings, tasks: &[TaskFile], context: &Context) -> Vec<String> {
+    let agents = tasks.iter().filter_map(|task| task.task.as_ref().ok()?.agent.as_ref());
+    let named = agents.flat_map(|agent| agent.model.iter().chain(&agent.failover));
+    let mut names: Vec<String> =
+        settings.agent.model.iter().chain(&settings.agent.failover).chain(named).cloned().collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return vec![];
+    }
+    let asked = model::ask_with(context, Some(file).filter(|file| file.exists()), &names);
+    let warnings = asked.map_or_else(|_| vec![], |answer| answer.models);
+    warnings.into_iter().flat_map(|model| model.warnings).collect()
+}
+
+/// Which hooks would not run, and so refuse what they are asked about.
+fn broken_hooks(file: &Path, settings: &Settings) -> Vec<String> {
+    let folder = file.with_file_name(HOOKS_FOLDER);
+    let broken = settings.hook.iter().filter_map(|hook| Some((hook, hook.program(&folder).err()?)));
+    broken.map(|(hook, fault)| format!("{} hook {}: {fault}", hook.event, hook.command.display())).collect()
 }
 
 impl Show {

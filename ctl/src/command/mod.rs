@@ -20,6 +20,7 @@ mod hook;
 mod inbox;
 mod logs;
 mod man;
+mod model;
 mod openapi;
 mod paging;
 mod pause;
@@ -28,6 +29,7 @@ mod restore;
 mod resume;
 mod rule;
 mod run;
+mod secret;
 mod service;
 mod session;
 mod status;
@@ -57,6 +59,10 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     #[command(subcommand)]
     Audit(audit::Audit),
+    #[command(subcommand)]
+    Model(model::Model),
+    #[command(subcommand)]
+    Secret(secret::Secret),
     Events(events::Events),
     Logs(logs::Logs),
     Pause(pause::Pause),
@@ -103,6 +109,8 @@ impl Command {
             "forecast" => one::<forecast::Forecast>("forecast"),
             "explain" => several::<explain::Explain>("explain"),
             "audit" => several::<audit::Audit>("audit"),
+            "model" => several::<model::Model>("model"),
+            "secret" => several::<secret::Secret>("secret"),
             "events" => one::<events::Events>("events"),
             "logs" => one::<logs::Logs>("logs"),
             "pause" => one::<pause::Pause>("pause"),
@@ -136,6 +144,8 @@ impl Command {
             Self::Forecast(command) => command.run(context),
             Self::Explain(command) => command.run(context),
             Self::Audit(command) => command.run(context),
+            Self::Model(command) => command.run(context),
+            Self::Secret(command) => command.run(context),
             Self::Events(command) => command.run(context),
             Self::Logs(command) => command.run(context),
             Self::Pause(command) => command.run(context),

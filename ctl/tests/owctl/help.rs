@@ -25,6 +25,8 @@ fn help_leads_from_the_whole_to_one_command() {
           forecast     What will run when
           explain      What owd would do and why; needs no daemon
           audit        Who decided what about which call, and what came of it
+          model        The models that agents can be given
+          secret       Named secrets: keys, tokens and passwords that calls and models are given
           events       Watch everything that happens, live
           logs         Show owd's log, wherever it goes
           pause        The kill switch: nothing starts, running calls are stopped, items stay

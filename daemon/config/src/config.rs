@@ -164,12 +164,18 @@ pub struct RetentionConfig {
     pub slots: Span,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretsConfig {
     /// None: `secrets.toml` beside the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// A sealed file, in which secrets are kept from then on; none: they are kept in `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<PathBuf>,
+    /// The sealed file's key; it must not lie beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal_key: Option<PathBuf>,
 }
 
 /// The record of decisions and effects.
@@ -341,7 +347,7 @@ impl Config {
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },
-            secrets: SecretsConfig { file: None },
+            secrets: SecretsConfig::default(),
             audit: AuditConfig::default(),
             agent: AgentConfig::default(),
             provider: BTreeMap::new(),

@@ -92,6 +92,12 @@ impl Engine {
         *self.hooks.write().expect("no holder panics") = Arc::new(hooks);
     }
 
+    /// The secrets that calls are given from now on.
+    #[must_use]
+    pub fn secrets(&self) -> Arc<Secrets> {
+        Arc::clone(&self.standing().secrets)
+    }
+
     /// Has a helper process ready for a call that is about to come.
     pub fn expect_call(&self) {
         self.helpers.warm();

@@ -12,6 +12,7 @@ mod page;
 mod routes;
 mod rule;
 mod run;
+mod secret;
 mod session;
 mod status;
 mod stream;
@@ -27,6 +28,7 @@ pub use page::{Page, PageQuery};
 pub use routes::*;
 pub use rule::{NewRule, ProgramView, RuleTargetView, RuleView};
 pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView};
+pub use secret::SecretView;
 pub use session::{
     AttachmentView, CallUse, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,
     SessionSettings, SessionView, UsageView,

@@ -92,6 +92,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" SESSION_EXPORT export_session, "All that was said; `format=markdown` for people", Query::Named(&["format"]), None, Some(of::<wire::SessionExport>)),
     operation!("get" AUDIT list_audit, "Who decided what about which call, and what came of it; newest first", Query::Page, None, Some(of::<wire::Page<wire::AuditEntryView>>)),
     operation!("get" AUDIT_CHECK check_audit, "Whether the audit is what was written", Query::None, None, Some(of::<wire::AuditCheckView>)),
+    operation!("get" SECRETS list_secrets, "The names of secrets and where each comes from, never a value", Query::None, None, Some(of::<wire::Page<wire::SecretView>>)),
     operation!("get" STREAM stream, "Events as they happen, as server-sent events; resumes after `Last-Event-ID`", Query::Named(&["after", "target"]), None, None),
     operation!("get" OPENAPI openapi, "This document", Query::None, None, None),
 ];

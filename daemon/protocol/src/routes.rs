@@ -36,4 +36,5 @@ pub const SESSION_STREAM: &str = "/v1/sessions/{id}/stream";
 pub const SESSION_EXPORT: &str = "/v1/sessions/{id}/export";
 pub const AUDIT: &str = "/v1/audit";
 pub const AUDIT_CHECK: &str = "/v1/audit/check";
+pub const SECRETS: &str = "/v1/secrets";
 pub const STREAM: &str = "/v1/stream";

@@ -13,10 +13,14 @@
 //! assert_eq!(secrets.redactor().redact("a s3cr3t-value b"), "a [redacted] b");
 //! ```
 
+mod file;
 mod redact;
+mod sealed;
 mod source;
 mod value;
 
+pub use file::SecretFile;
 pub use redact::{REDACTED, RedactStream, Redactor};
-pub use source::{SecretError, Secrets, Sources};
+pub use sealed::Sealed;
+pub use source::{Origin, SecretError, Secrets, Sources};
 pub use value::{SecretName, SecretNameError, SecretValue};

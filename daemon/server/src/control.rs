@@ -48,6 +48,11 @@ pub trait Control: Send + Sync + 'static {
     /// Reads configuration and task files again; what is wrong with them, one text each.
     async fn reload(&self) -> Result<(), Vec<String>>;
 
+    /// The names of all secrets and where each comes from.
+    fn secrets(&self) -> Vec<(String, String)> {
+        vec![]
+    }
+
     /// What a person should know, apart from the store's damaged records.
     fn warnings(&self) -> Vec<Warning>;
 

@@ -7,6 +7,7 @@ mod forecast;
 mod items;
 mod rules;
 mod runs;
+mod secrets;
 mod session_stream;
 mod sessions;
 mod status;
@@ -59,6 +60,7 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::SESSION_EXPORT, get(sessions::export))
         .route(wire::AUDIT, get(audit::list))
         .route(wire::AUDIT_CHECK, get(audit::check))
+        .route(wire::SECRETS, get(secrets::list))
         .route(wire::STREAM, get(stream::stream))
         .route(wire::OPENAPI, get(openapi))
 }

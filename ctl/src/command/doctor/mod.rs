@@ -10,6 +10,7 @@ use crate::output::Paint;
 mod daemon;
 mod files;
 mod machine;
+mod models;
 mod system;
 
 use machine::Machine;
@@ -75,7 +76,8 @@ impl Doctor {
         let Self {} = self;
         let machine = Machine::this(context)?;
         let answer = context.with_daemon(async |owd| Ok(daemon::ask(owd).await))?;
-        let checks = all(&machine, &answer);
+        let mut checks = all(&machine, &answer);
+        checks.push(models::check(context));
         let ok = checks.iter().all(|check| check.state != State::Fail);
         context.out.give(&Report { ok, checks }, |report| in_words(report, context.out.paint));
         if ok { Ok(()) } else { Err(Failure::told(Exit::Failed)) }

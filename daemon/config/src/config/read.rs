@@ -32,9 +32,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
-        secrets: part(&root, "secrets", defaults.secrets, |section, _| SecretsConfig {
-            file: path(section, "file", &host.home),
-        }),
+        secrets: part(&root, "secrets", defaults.secrets, |section, _| secrets(section, &host.home)),
         audit: part(&root, "audit", defaults.audit, |section, defaults| AuditConfig {
             arguments: section.flag("arguments").map_or(defaults.arguments, |found| found.value),
         }),
@@ -179,6 +177,35 @@ fn retention(section: &Section<'_, '_>, defaults: &RetentionConfig) -> Retention
         items: section.span_in("items", DAY..=TEN_YEARS).unwrap_or(defaults.items),
         slots: section.span_in("slots", DAY..=TEN_YEARS).unwrap_or(defaults.slots),
     }
+}
+
+fn secrets(section: &Section<'_, '_>, home: &Path) -> SecretsConfig {
+    let secrets = SecretsConfig {
+        file: path(section, "file", home),
+        sealed: path(section, "sealed", home),
+        seal_key: path(section, "seal-key", home),
+    };
+    let place = section.place();
+    match (&secrets.sealed, &secrets.seal_key) {
+        (Some(_), None) => {
+            let remedy =
+                "name its key's file, in a folder that is not copied with it: `seal-key = \"/etc/owd-seal.key\"`";
+            section.document().fault_without_value(place, "`sealed` without `seal-key`", remedy);
+        }
+        (None, Some(_)) => {
+            section.document().fault_without_value(
+                place,
+                "`seal-key` without `sealed`",
+                "name the sealed file, or remove it",
+            );
+        }
+        (Some(sealed), Some(key)) if sealed.parent() == key.parent() => {
+            let remedy = "keep the key in another folder: whoever copies this one would have both";
+            section.document().fault_without_value(place, "the sealed file and its key lie side by side", remedy);
+        }
+        _ => {}
+    }
+    secrets
 }
 
 fn agent(section: &Section<'_, '_>) -> AgentConfig {

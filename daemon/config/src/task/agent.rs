@@ -1,10 +1,15 @@
 use ow_model::{AgentSpec, Budget, Span, ToolName};
 
 use crate::document::{Found, Place, Section};
+use crate::secret::looks_like_secret;
 use crate::suggest::nearest;
 use crate::template::Template;
 
 use super::ToolChecker;
+
+/// Where a secret belongs instead.
+const SECRET_REMEDY: &str =
+    "keep it with `owctl secret set NAME` and say its name here; a call is given it as `{ secret = \"NAME\" }`";
 
 const GOAL_LIMIT: usize = 100_000;
 const SECOND: Span = Span::from_secs(1);
@@ -17,7 +22,17 @@ pub(super) fn agent(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Option<A
     let goal = root.text("goal");
     let model = model_name(root, "model");
     let failover = model_names(root, "failover");
-    let instructions = root.text("instructions").map(|found| found.value);
+    let instructions = root.text("instructions");
+    for found in goal.iter().chain(&instructions) {
+        if looks_like_secret(&found.value) {
+            root.document().fault_redacted(
+                &found.place,
+                "holds what looks like a secret, and all of it goes to a model",
+                SECRET_REMEDY,
+            );
+        }
+    }
+    let instructions = instructions.map(|found| found.value);
     let names = tool_names(root, tools);
     let max_iterations = root.count("max-iterations", 1..=10_000);
     let budget = budget(root);

@@ -9,7 +9,7 @@ use crate::secret::{is_secret_by_name, looks_like_secret};
 use crate::template::{self, Template, TemplateError};
 
 const SECRET_REMEDY: &str =
-    "keep it in the secrets file and name it here, as `{ secret = \"name\" }` in `env` or `headers`";
+    "keep it with `owctl secret set NAME` and name it here, as `{ secret = \"name\" }` in `env` or `headers`";
 
 /// What the steps save, for checking the names in templates. A step that saves nothing has an empty name here.
 pub(super) struct Names<'s> {

@@ -685,9 +685,9 @@ args = { url = "https://ada:hunter2@example.org/", headers = { Authorization = {
     faults(
         text,
         expect![[r#"
-        tasks.d/reports.toml:4:32: step[1].args.argv[3] = [redacted]: looks like a secret; keep it in the secrets file and name it here, as `{ secret = "name" }` in `env` or `headers`
-        tasks.d/reports.toml:4:99: step[1].args.env.API_KEY = [redacted]: looks like a secret; keep it in the secrets file and name it here, as `{ secret = "name" }` in `env` or `headers`
-        tasks.d/reports.toml:8:16: step[2].args.url = [redacted]: looks like a secret; keep it in the secrets file and name it here, as `{ secret = "name" }` in `env` or `headers`
+        tasks.d/reports.toml:4:32: step[1].args.argv[3] = [redacted]: looks like a secret; keep it with `owctl secret set NAME` and name it here, as `{ secret = "name" }` in `env` or `headers`
+        tasks.d/reports.toml:4:99: step[1].args.env.API_KEY = [redacted]: looks like a secret; keep it with `owctl secret set NAME` and name it here, as `{ secret = "name" }` in `env` or `headers`
+        tasks.d/reports.toml:8:16: step[2].args.url = [redacted]: looks like a secret; keep it with `owctl secret set NAME` and name it here, as `{ secret = "name" }` in `env` or `headers`
     "#]],
     );
     for leak in ["abcdef0123", "hunter2"] {

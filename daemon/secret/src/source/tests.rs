@@ -89,7 +89,9 @@ fn a_credential_wins_over_a_variable_and_a_variable_over_the_file() {
     let environment = [("OWD_SECRET_FIRST", "from-variable"), ("OWD_SECRET_SECOND", "from-variable"), ("PATH", "/bin")]
         .map(|(name, value)| (name.into(), value.into()))
         .to_vec();
-    let secrets = Secrets::load(&Sources { credentials: Some(credentials), environment, file: Some(path) }).unwrap();
+    let secrets =
+        Secrets::load(&Sources { credentials: Some(credentials), environment, file: Some(path), ..Sources::default() })
+            .unwrap();
     assert_eq!(value(&secrets, "first").as_deref(), Some("from-credential"));
     assert_eq!(value(&secrets, "second").as_deref(), Some("from-variable"));
     assert_eq!(value(&secrets, "third").as_deref(), Some("from-file"));
