@@ -129,7 +129,16 @@ pub(crate) fn own_verdict(call: &Call, facts: &Facts, situation: &Situation) -> 
 
 /// The class by which a call is asked about: the tool's, or the one that a person gave it.
 fn effective_risk(call: &Call, facts: &Facts, situation: &Situation) -> Risk {
-    overridden_risk(&call.tool, &situation.settings.tool_risk).unwrap_or(facts.risk)
+    let own = || if leaves_machine(facts, situation).is_some() { Risk::External } else { facts.risk };
+    overridden_risk(&call.tool, &situation.settings.tool_risk).unwrap_or_else(own)
+}
+
+/// The part of a command that is known to reach another machine.
+pub(crate) fn leaves_machine(facts: &Facts, situation: &Situation) -> Option<String> {
+    match &facts.action {
+        Action::Command { form, .. } => command::reaches_out(form, &situation.settings.home),
+        Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+    }
 }
 
 /// Lets the class that a person gave the tool speak: a stricter one asks where the tool's own did not, a lower
@@ -182,7 +191,14 @@ fn of_command(facts: &Facts, situation: &Situation) -> Own {
             reason: Reason::Itself,
         },
         Found::Dynamic { why } => Own::Ask { rule: "ask: shell syntax".into(), why, reason: Reason::Itself },
-        Found::Nothing { .. } if situation.mode == Mode::Auto => auto(facts.risk, situation),
+        Found::Nothing { .. } if situation.mode == Mode::Auto => match leaves_machine(facts, situation) {
+            None => auto(facts.risk, situation),
+            Some(client) => Own::Ask {
+                rule: "ask: external".into(),
+                why: format!("`{client}` reaches other machines; allow it by a rule or in `policy.allow`"),
+                reason: Reason::Class,
+            },
+        },
         Found::Nothing { why } => Own::Ask { rule: "ask: exec".into(), why, reason: Reason::Class },
     }
 }

@@ -1,7 +1,7 @@
 use ow_model::{Call, ToolName};
 
 use crate::command::argv_of_simple;
-use crate::judge::{Own, Reason, own_verdict};
+use crate::judge::{Own, Reason, leaves_machine, own_verdict};
 use crate::{Action, CommandForm, Facts, Situation};
 
 /// What an "always" may cover for the rest of a session.
@@ -20,7 +20,9 @@ pub fn session_offer(call: &Call, facts: &Facts, situation: &Situation) -> Sessi
     if !by_class || situation.tainted || situation.uncertain.contains(&call.hash()) {
         return SessionOffer::default();
     }
-    SessionOffer { tool: Some(call.tool.clone()), command: plain_command(facts, situation) }
+    // "Always the shell" is said of work on this machine; what leaves it is allowed by its own words.
+    let tool = leaves_machine(facts, situation).is_none().then(|| call.tool.clone());
+    SessionOffer { tool, command: plain_command(facts, situation) }
 }
 
 /// The "always" that covers a call which asks for its class alone.
@@ -31,7 +33,7 @@ pub(crate) fn always(call: &Call, facts: &Facts, situation: &Situation) -> Optio
     if situation.tainted {
         return None;
     }
-    if situation.always_tools.contains(&call.tool) {
+    if situation.always_tools.contains(&call.tool) && leaves_machine(facts, situation).is_none() {
         return Some(format!("session: always {}", call.tool));
     }
     let command = plain_command(facts, situation)?;

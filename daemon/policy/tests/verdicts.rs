@@ -261,6 +261,31 @@ fn commands_pass_by_mode_auto_the_safe_list_or_an_entry() {
     }
 }
 
+/// Mode auto lets pass what stays on the machine.
+#[test]
+fn a_known_network_client_asks_in_mode_auto_unless_it_is_allowed_by_name() {
+    let curl = argv(&["curl", "https://example.org"]);
+    let mut world = World::new(Mode::Auto);
+    for command in
+        [&curl, &argv(&["git", "push"]), &line("make && scp a host:"), &argv(&["sh", "-c", "wget example.org"])]
+    {
+        let verdict = world.judge(command);
+        assert_eq!((verdict.word(), verdict.rule()), ("ask", "ask: external"));
+        assert!(matches!(verdict, Verdict::Ask { category: Category::External, .. }), "{verdict:?}");
+    }
+    world.always_tools = vec!["shell".parse().expect("a name")];
+    assert_eq!(world.word(&curl), "ask: ask: external", "always the shell is no word on what leaves the machine");
+    assert_eq!(world.word(&argv(&["make", "install"])), "allow: mode auto: exec");
+    world.always_commands = vec![vec!["curl".into(), "https://example.org".into()]];
+    assert_eq!(world.word(&curl), "allow: session: always this command");
+    world.always_commands.clear();
+    world.settings.allow = vec!["curl https://example.org".into()];
+    assert_eq!(world.word(&curl), "allow: allow: curl https://example.org");
+    world.settings.allow.clear();
+    world.settings.deny = vec!["curl".into()];
+    assert_eq!(world.word(&curl), "deny: deny: curl");
+}
+
 #[test]
 fn shell_syntax_asks_in_mode_auto_too() {
     let world = World::new(Mode::Auto);

@@ -11,6 +11,7 @@ mod explain;
 mod hard;
 mod hazard;
 mod judge;
+mod network;
 mod operands;
 mod safe;
 mod script;
@@ -24,6 +25,7 @@ pub use explain::{Question, explain, explain_with};
 pub(crate) use judge::{
     Found, Rights, Subject, forbidden, hole_in_argv, is_plain_variable, layers, reads_code_from_stdin,
 };
+pub(crate) use network::reaches_out;
 pub use operands::operands;
 pub use started::{Started, started};
 
