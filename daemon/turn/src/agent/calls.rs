@@ -364,10 +364,12 @@ impl AgentTurn {
         let uses = calls.iter().map(OpenCall::as_use).collect();
         let reply = Message::Assistant { text, calls: uses, reasoning, usage, model, private, at: replied_at };
         self.log.push(reply, false);
-        let wrote = |open: &OpenCall| {
-            !open.risk.is_repeatable()
-                && matches!(&open.state, CallState::Settled(settled) if settled.by == SettledBy::Run)
+        let uncertain = &self.grants.uncertain;
+        let may_have_run = |open: &OpenCall| {
+            matches!(&open.state, CallState::Settled(settled) if settled.by == SettledBy::Run)
+                || open.call.as_ref().is_some_and(|call| uncertain.contains(&call.hash()))
         };
+        let wrote = |open: &OpenCall| !open.risk.is_repeatable() && may_have_run(open);
         let last_write = calls.iter().rposition(wrote);
         let mut seen = vec![];
         for (index, open) in calls.into_iter().enumerate() {

@@ -77,6 +77,24 @@ fn what_was_read_before_a_write_of_the_same_reply_is_not_reused() {
     assert_eq!(world.ran(), ["read_file", "write_file", "read_file"]);
 }
 
+/// Whether the write took effect is open, so what was read before it may be old.
+#[test]
+fn what_was_read_before_a_call_of_unknown_outcome_is_not_reused() {
+    let mut world = World::task([calls([read("a"), shell("deploy")]), calls([read("a")]), text("ok")]);
+    while !matches!(world.next(), AgentEffect::Execute { calls } if calls[0].0.tool.as_str() == "shell") {
+        world.step();
+    }
+    let AgentEffect::Execute { calls } = world.next() else { panic!() };
+    world.intend(&calls[0].0);
+    let facts = world.journal.len();
+    world.crash(facts);
+    world.record(Fact::Resumed);
+    assert_eq!(world.run(), Rest::Waits);
+    world.answer(Position(1), Answer::Deny { reason: None });
+    assert_eq!(world.run(), SUCCEEDED);
+    assert_eq!(world.ran(), ["read_file", "read_file"]);
+}
+
 #[test]
 fn one_denied_call_does_not_hold_up_the_others_and_is_not_asked_again_this_turn() {
     let mut world = World::task([calls([read("a"), shell("rm x"), read("b")]), calls([shell("rm x")]), text("ok")]);
