@@ -229,7 +229,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             continue;
         }
         let response = shared.take(&request);
-        if !write_response(&mut writer, &request, &response, shared)? {
+        let is_last = request.header("connection").is_some_and(|word| word.eq_ignore_ascii_case("close"));
+        if !write_response(&mut writer, &request, &response, shared)? || is_last {
             return Ok(());
         }
     }

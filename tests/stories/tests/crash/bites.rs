@@ -54,7 +54,7 @@ fn sound() -> World {
 #[test]
 fn the_checker_sees_each_harm_that_is_done_to_a_store() {
     let world = sound();
-    let none = check(&world, &Records::read(&world));
+    let none = check(&world, &Records::read(&world.scratch));
     assert_eq!(format!("{none:?}"), format!("{:?}", Findings::default()), "a sound store has no findings");
     let (file, copy) = (world.file("data/owd.db"), world.file("sound.db"));
     fs::copy(&file, &copy).expect("a copy");
@@ -63,7 +63,7 @@ fn the_checker_sees_each_harm_that_is_done_to_a_store() {
         let db = Connection::open(&file).expect("a store");
         assert!(db.execute(harm, []).expect(harm) > 0, "{harm}: nothing was harmed");
         drop(db);
-        let found = check(&world, &Records::read(&world));
+        let found = check(&world, &Records::read(&world.scratch));
         assert!(!kind(&found).is_empty(), "{harm}: {found:#?}");
     }
     fs::copy(&copy, &file).expect("a copy");
@@ -71,9 +71,9 @@ fn the_checker_sees_each_harm_that_is_done_to_a_store() {
     let counted = fs::read_to_string(&effects).expect("the counter");
     let twice = format!("{counted}{}", counted.lines().next().expect("a line").to_owned() + "\n");
     fs::write(&effects, twice).expect("a file");
-    assert!(!check(&world, &Records::read(&world)).duplicates.is_empty(), "an effect came twice");
+    assert!(!check(&world, &Records::read(&world.scratch)).duplicates.is_empty(), "an effect came twice");
     fs::write(&effects, "").expect("a file");
-    assert!(!check(&world, &Records::read(&world)).losses.is_empty(), "no effect came");
+    assert!(!check(&world, &Records::read(&world.scratch)).losses.is_empty(), "no effect came");
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_disk_that_lies_about_syncs_is_seen_to_lose_what_was_acknowledged() {
     assert!(fault.calls() >= 30, "the fault came");
     let owd = world.scratch.start();
     world.finish(owd);
-    let found = check(&world, &Records::read(&world));
+    let found = check(&world, &Records::read(&world.scratch));
     assert!(!found.losses.is_empty(), "{found:#?}");
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::records::{Records, RunRow, SlotRow};
-use crate::world::{World, labels};
+use crate::world::{Said, World, labels};
 
 const SECOND: i64 = 1_000_000;
 
@@ -31,7 +31,7 @@ pub(crate) fn check(world: &World, records: &Records) -> Findings {
     one_record_a_run(records, &mut found);
     events(world, records, &mut found);
     effects(world, records, &mut found);
-    items(world, records, &mut found);
+    item_answers(&world.said, records, &mut found);
     for (id, run) in &records.runs {
         journal(id, run, records, &mut found);
     }
@@ -191,7 +191,7 @@ fn label_of(run: &RunRow, fact: &Value) -> String {
 }
 
 /// P5, and that each unknown outcome was put to a person.
-fn items(world: &World, records: &Records, found: &mut Findings) {
+pub(crate) fn item_answers(said: &Said, records: &Records, found: &mut Findings) {
     for (id, item) in &records.items {
         let answers = records.runs.values().flat_map(|run| &run.journal);
         let answers = answers.filter(|(_, fact)| fact["fact"] == "answered" && fact["item"] == **id).count();
@@ -202,7 +202,7 @@ fn items(world: &World, records: &Records, found: &mut Findings) {
         if item.state == "pending" && !item.category.is_empty() {
             found.losses.push(format!("item {id} is pending though its run has ended"));
         }
-        if item.category == "unknown-outcome" && !world.said.asked.contains(id) {
+        if item.category == "unknown-outcome" && !said.asked.contains(id) {
             found.unasked.push(format!("item {id} about {} was never shown", item.args));
         }
     }
@@ -223,14 +223,40 @@ enum Call {
     Over,
 }
 
+/// The calls of a session's model, by position.
+pub(crate) fn calls_of(run: &RunRow) -> Vec<&Value> {
+    let replies = run.journal.iter().filter(|(_, fact)| fact["fact"] == "replied");
+    replies.filter_map(|(_, fact)| fact["reply"]["calls"].as_array()).flatten().collect()
+}
+
+/// Whether the call of a fact reads what an equal one has read, after which no call with side effects has begun.
+fn is_repeat(run: &RunRow, seq: i64, position: i64) -> bool {
+    let calls = calls_of(run);
+    let call = |at: i64| usize::try_from(at).ok().and_then(|at| calls.get(at));
+    let is_same = |at: i64| {
+        let (this, other) = (call(position), call(at));
+        this.is_some_and(|this| {
+            other.is_some_and(|o| (&this["name"], &this["arguments"]) == (&o["name"], &o["arguments"]))
+        })
+    };
+    let before = run.journal.iter().rev().skip_while(|(at, _)| *at >= seq);
+    before
+        .take_while(|(_, fact)| fact["fact"] != "intended" || fact["repeatable"] == true)
+        .any(|(_, fact)| fact["fact"] == "done" && fact["position"].as_i64().is_some_and(is_same))
+}
+
 /// P3, P6, P7 by the journal: gapless, one end, and each call goes only where it may.
-fn journal(id: &str, run: &RunRow, records: &Records, found: &mut Findings) {
+pub(crate) fn journal(id: &str, run: &RunRow, records: &Records, found: &mut Findings) {
     let gapless = run.journal.iter().zip(0..).all(|((seq, _), expected)| *seq == expected);
     if !gapless || run.next_seq != i64::try_from(run.journal.len()).expect("short") {
         found.contradictions.push(format!("run {id}: the journal has gaps"));
     }
     let end = run.journal.last().map(|(_, fact)| fact);
-    if run.state != "ended" || end.is_none_or(|end| end["fact"] != "ended" || end["outcome"] != run.outcome) {
+    // A chat does not end; between turns it is idle.
+    let rests = run.state == "idle" && end.is_none_or(|end| end["fact"] == "turn-ended");
+    let is_over =
+        run.state == "ended" && end.is_some_and(|end| end["fact"] == "ended" && end["outcome"] == run.outcome);
+    if !rests && !is_over {
         found
             .contradictions
             .push(format!("run {id} is {} {} and its journal ends with {end:?}", run.state, run.outcome));
@@ -243,7 +269,12 @@ fn journal(id: &str, run: &RunRow, records: &Records, found: &mut Findings) {
         let call = calls.entry(position).or_insert(Call::Free);
         let word = fact["fact"].as_str().expect("a word");
         *call = match (word, *call) {
-            ("allowed" | "edited" | "voided", Call::Free) | ("reconciled", Call::Harmless) => Call::Free,
+            // An agent's calls are named when their reply comes.
+            ("named" | "allowed" | "admitted" | "edited" | "voided", Call::Free) | ("reconciled", Call::Harmless) => {
+                Call::Free
+            }
+            // An equal call of the same turn has read it, and nothing was written since.
+            ("done", Call::Free) if is_repeat(run, *seq, position) => Call::Over,
             ("refused", Call::Free | Call::Asked) | ("done", Call::Started | Call::Harmless) => Call::Over,
             ("intended", Call::Free | Call::Harmless) if fact["repeatable"] == true => Call::Harmless,
             ("intended", Call::Free) => Call::Started,

@@ -149,7 +149,7 @@ fn a_log_cut_or_flipped_anywhere_is_read_up_to_there_and_worked_on() {
         world.settle(&owd);
         owd.stop();
         assert!(!world.scratch.stderr().contains("panicked"), "{name}: {}", world.scratch.stderr());
-        let records = Records::read(&world);
+        let records = Records::read(&world.scratch);
         assert_eq!(records.integrity, "ok", "{name}");
         assert!(world.said.runs.iter().all(|run| records.runs[run].outcome["outcome"] == "succeeded"), "{name}");
         tally.rounds += 1;

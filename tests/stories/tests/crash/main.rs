@@ -7,6 +7,11 @@
 //! counted effects: P1 (one record a slot), P2 (what was acknowledged is there), P3 (effects at most once, unknown
 //! ones asked about), P5 (one answer an item), P6 and P7 (journals without gaps that end as their runs do).
 //!
+//! `turns` does the same to agents: their models are scripted, the service that they send to counts, and besides the
+//! disk, the model, a command and the service strike owd down between a call and its result. There every request that
+//! the model has received is looked at too (P6: well-formed, and no history ever loses or changes what it held), and
+//! what it was told of each effect is held against what the outside world says (P7).
+//!
 //! `OW_CRASH=full cargo test -p ow-stories --test crash -- --nocapture` takes every point and prints the figures;
 //! otherwise it is a sample.
 
@@ -17,4 +22,5 @@ mod disk;
 mod kills;
 mod records;
 mod tally;
+mod turns;
 mod world;

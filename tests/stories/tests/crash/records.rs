@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use ow_test_support::Scratch;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
-
-use crate::world::World;
 
 /// What the store and the outside world hold, read without owd.
 pub(crate) struct Records {
@@ -67,8 +66,8 @@ pub(crate) struct ItemRow {
 
 impl Records {
     /// Reads the store of an owd that has ended.
-    pub(crate) fn read(world: &World) -> Self {
-        let file = world.file("data/owd.db");
+    pub(crate) fn read(scratch: &Scratch) -> Self {
+        let file = scratch.path().join("data/owd.db");
         let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE).expect("a store");
         db.execute_batch("PRAGMA query_only = ON").expect("a mode");
         let mut journals = journals(&db);
@@ -96,7 +95,7 @@ impl Records {
             events: events(&db),
             runs: runs.into_iter().collect(),
             items: items.into_iter().collect(),
-            effects: effects(world),
+            effects: effects(scratch),
             integrity: db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("an answer"),
         }
     }
@@ -145,9 +144,9 @@ fn journals(db: &Connection) -> BTreeMap<i64, Vec<(i64, Value)>> {
     journals
 }
 
-fn effects(world: &World) -> BTreeMap<(String, String), u64> {
+fn effects(scratch: &Scratch) -> BTreeMap<(String, String), u64> {
     let mut effects = BTreeMap::new();
-    for line in fs::read_to_string(world.scratch.work().join("effects")).unwrap_or_default().lines() {
+    for line in fs::read_to_string(scratch.work().join("effects")).unwrap_or_default().lines() {
         let (run, label) = line.split_once(' ').expect("two words");
         *effects.entry((run.to_owned(), label.to_owned())).or_default() += 1;
     }

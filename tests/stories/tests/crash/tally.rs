@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::checker::{Findings, check};
 use crate::records::Records;
-use crate::world::World;
+use crate::world::{Said, World};
 
 /// What a test has done and found, over all its rounds.
 #[derive(Debug, Default)]
@@ -23,8 +23,14 @@ pub(crate) struct Tally {
 impl Tally {
     /// Checks a world whose owd has ended; `name` says which round it was.
     pub(crate) fn check(&mut self, name: &str, world: &World) {
-        let records = Records::read(world);
-        let said = &world.said;
+        let records = Records::read(&world.scratch);
+        let found = check(world, &records);
+        self.count(&records, &world.said);
+        self.note(name, found, || format!("{:?}\n{}", world.said, world.scratch.stderr()));
+    }
+
+    /// Adds one round's figures.
+    pub(crate) fn count(&mut self, records: &Records, said: &Said) {
         self.rounds += 1;
         self.effects += records.effects.values().sum::<u64>();
         self.again += said.again.values().sum::<u64>();
@@ -32,9 +38,12 @@ impl Tally {
         let acknowledged = said.tasks.len() + said.runs.len() + said.events.len() + said.answers.len();
         self.acknowledged += acknowledged as u64;
         self.refused += said.refusals.len() as u64;
-        let found = check(world, &records);
+    }
+
+    /// Adds one round's findings; where there are any, they are printed with what else is known.
+    pub(crate) fn note(&mut self, name: &str, found: Findings, known: impl FnOnce() -> String) {
         if format!("{found:?}") != format!("{:?}", Findings::default()) {
-            println!("{name}: {found:#?}\n{said:?}\n{}", world.scratch.stderr());
+            println!("{name}: {found:#?}\n{}", known());
         }
         let Findings { duplicates, losses, unasked, contradictions } = found;
         let named = |text: String| format!("{name}: {text}");

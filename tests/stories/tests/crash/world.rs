@@ -97,7 +97,7 @@ pub(crate) struct Said {
     pub(crate) asked: BTreeSet<String>,
     /// What was refused, as it was told.
     pub(crate) refusals: Vec<Answer>,
-    questions: u64,
+    pub(crate) questions: u64,
 }
 
 /// A home, the files around it, and what was said in it.
@@ -239,7 +239,7 @@ impl World {
         self.settle(&owd);
         owd.stop();
         for _ in 0..LIVES {
-            if !Records::read(self).events.iter().any(|event| event.runs.is_empty()) {
+            if !Records::read(&self.scratch).events.iter().any(|event| event.runs.is_empty()) {
                 break;
             }
             let owd = self.scratch.start();
