@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ow_schedule::watch::{Fingerprint, Hint};
 use thiserror::Error;
@@ -55,6 +55,8 @@ pub(crate) struct Hints {
 struct Kept {
     paths: BTreeMap<PathBuf, Noticed>,
     everywhere: bool,
+    /// Where the system's watcher is just looking what was renamed to there.
+    looking: Option<PathBuf>,
 }
 
 /// What was noticed at a path since the last look.
@@ -84,13 +86,29 @@ impl Hints {
         self.notice(path, hint, None);
     }
 
-    /// A file was renamed to this path; `found` is what was there right then.
-    pub(crate) fn moved(&self, path: PathBuf, found: Option<Fingerprint>) {
+    /// A file was renamed to this path; `look` says what is there right now.
+    pub(crate) fn moved(&self, path: PathBuf, look: impl FnOnce(&Path) -> Option<Fingerprint>) {
+        self.kept().looking = Some(path.clone());
+        let found = look(&path);
         self.notice(path, Hint::MovedHere, found);
     }
 
+    /// Says whether something was noticed at this path that has not been taken yet. What a look finds there may be newer
+    /// than that; it is not news before it.
+    pub(crate) fn waits(&self, path: &Path) -> bool {
+        let kept = self.kept();
+        kept.looking.as_deref() == Some(path) || kept.paths.contains_key(path)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn notice(&self, path: PathBuf, hint: Hint, arrived: Option<Fingerprint>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
+        if kept.looking.as_ref() == Some(&path) {
+            kept.looking = None;
+        }
         if kept.paths.len() >= PATHS {
             kept.everywhere = true;
         }
@@ -109,7 +127,7 @@ impl Hints {
     }
 
     pub(crate) fn everywhere(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).everywhere = true;
+        self.kept().everywhere = true;
         self.changed.notify_one();
     }
 
@@ -119,7 +137,8 @@ impl Hints {
     }
 
     pub(crate) fn take(&self) -> Hinted {
-        let Kept { paths, everywhere } = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
-        if everywhere { Hinted::Everywhere } else { Hinted::Paths(paths) }
+        let mut kept = self.kept();
+        let paths = std::mem::take(&mut kept.paths);
+        if std::mem::take(&mut kept.everywhere) { Hinted::Everywhere } else { Hinted::Paths(paths) }
     }
 }

@@ -62,11 +62,10 @@ fn tell(hints: &Hints, event: Event) {
         match hint {
             // A save by rename may be replaced by the next before anybody looks; so this is looked at here and now.
             Hint::MovedHere => {
-                let found = match entry(&path) {
+                hints.moved(path, |path| match entry(path) {
                     Entry::File(found) => Some(found),
                     Entry::Folder | Entry::Nothing => None,
-                };
-                hints.moved(path, found);
+                });
             }
             Hint::Seen | Hint::Created | Hint::Written => hints.at(path, hint),
         }

@@ -302,7 +302,9 @@ impl Watcher {
         let now = self.now();
         let Some(post) = self.posts.get_mut(user) else { return };
         match &mut post.watching {
-            Some(watching) => watching.observe_all(&survey, now),
+            Some(watching) => {
+                watching.observe_all(&survey, |below| self.hints.waits(&path_of(&post.root, below)), now);
+            }
             None => self.task_files.notify_one(),
         }
         post.poll_at = survey.trouble.is_some().then(|| Instant::now() + POLL);
@@ -405,6 +407,8 @@ impl Watcher {
                 watching.observe(&below, Some(file), Hint::MovedHere, now);
             }
             match entry {
+                // A later rename is told first; then this is looked at again.
+                _ if self.hints.waits(&path_of(&post.root, &below)) => {}
                 Entry::File(file) => watching.observe(&below, Some(file), hint, now),
                 Entry::Folder if post.depth == Depth::Tree || post.standing != Some(Standing::Folder) => {
                     surveys.insert(user);
@@ -437,8 +441,9 @@ impl Watcher {
             }
             let due = watching.due(now);
             let root = post.root.clone();
-            let found = self.on_ground(move |_| look_again(&root, due)).await;
+            let mut found = self.on_ground(move |_| look_again(&root, due)).await;
             let Some(post) = self.posts.get_mut(&user) else { continue };
+            found.retain(|below, _| !self.hints.waits(&path_of(&post.root, below)));
             if let Some(watching) = &mut post.watching {
                 let delivery = watching.settle(&found, now);
                 if !delivery.is_empty() {

@@ -59,15 +59,15 @@ impl Watching {
         self.settler.observe(below, found.map(without_device), hint, now);
     }
 
-    /// Takes in all that is there.
-    pub(crate) fn observe_all(&mut self, survey: &Survey, now: Timestamp) {
-        for (below, found) in &survey.files {
+    /// Takes in all that is there, but where something `waits` to be taken in before.
+    pub(crate) fn observe_all(&mut self, survey: &Survey, waits: impl Fn(&Path) -> bool, now: Timestamp) {
+        for (below, found) in survey.files.iter().filter(|(below, _)| !waits(below)) {
             self.observe(below, Some(*found), Hint::Seen, now);
         }
         let hidden = |below: &Path| survey.unreadable.iter().any(|(folder, _)| below.starts_with(folder));
         let known: BTreeSet<PathBuf> = self.settler.known().map(|(below, _)| below.to_path_buf()).collect();
         for below in known.iter().chain(&self.unsettled()) {
-            if !survey.files.contains_key(below) && !hidden(below) {
+            if !survey.files.contains_key(below) && !hidden(below) && !waits(below) {
                 self.observe(below, None, Hint::Seen, now);
             }
         }
@@ -91,20 +91,21 @@ impl Watching {
         self.settler.due(now)
     }
 
-    /// Takes out what has settled. `found`: the second look at what was due.
+    /// Takes out what has settled. `found`: the second look at what was due; what is not in it stays.
     pub(crate) fn settle(&mut self, found: &HashMap<PathBuf, Option<Fingerprint>>, now: Timestamp) -> Delivery {
         for (below, found) in found {
             self.observe(below, *found, Hint::Seen, now);
         }
         let mut delivery = Delivery::default();
-        for below in self.settler.due(now) {
-            match found.get(&below) {
-                Some(Some(found)) => delivery.seen.push(seen_file(&below, found)),
-                Some(None) => delivery.gone.push(below.as_os_str().as_bytes().to_vec()),
-                None => {}
+        let mut due = self.settler.due(now);
+        due.retain(|below| found.contains_key(below));
+        for below in &due {
+            match found[below] {
+                Some(found) => delivery.seen.push(seen_file(below, &found)),
+                None => delivery.gone.push(below.as_os_str().as_bytes().to_vec()),
             }
         }
-        for settled in self.settler.settled(now) {
+        for settled in self.settler.settled_of(due) {
             let device = self.devices.get(&settled.path).copied().unwrap_or_default();
             let state = Fingerprint { device, ..settled.fingerprint };
             let path = if settled.path.as_os_str().is_empty() {

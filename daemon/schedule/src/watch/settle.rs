@@ -102,10 +102,15 @@ impl Settler {
         paths
     }
 
-    /// Takes out what has come to rest by `now`, each once, in the order of paths.
+    /// Takes out what has come to rest by `now`, each once, in the order of paths; of one path, as it came.
     pub fn settled(&mut self, now: Timestamp) -> Vec<Settled> {
+        self.settled_of(self.due(now))
+    }
+
+    /// Takes out what has come to rest of these paths, which are [`Settler::due`].
+    pub fn settled_of(&mut self, due: Vec<PathBuf>) -> Vec<Settled> {
         let mut settled = std::mem::take(&mut self.replaced);
-        for path in self.due(now) {
+        for path in due {
             let Some(Unsettled { found, came, .. }) = self.unsettled.remove(&path) else { continue };
             let Some(fingerprint) = found else {
                 self.known.remove(&path);
