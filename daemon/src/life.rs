@@ -104,6 +104,7 @@ impl Life {
         let this = std::env::current_exe().context("cannot tell where owd is")?;
         let helpers = Helpers::new(this, vec!["helper".into()]);
         ow_tool::register_jobs(&mut toolbox, helpers.background());
+        let task_tools = ow_automation::register_task_tools(&mut toolbox);
         let toolbox = Arc::new(toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
         show_arguments(&self.store, &self.config, &secrets);
@@ -150,6 +151,7 @@ impl Life {
             check: check.clone(),
         })
         .await?;
+        task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
@@ -461,6 +463,7 @@ mod tests {
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, store);
         ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
+        drop(ow_automation::register_task_tools(&mut toolbox));
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
         let known: BTreeSet<String> = {
             let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);

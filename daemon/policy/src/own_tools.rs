@@ -108,6 +108,17 @@ pub const OWN_TOOLS: &[OwnTool] = &[
     tool("job_kill", Risk::Read, "Ends a background job of this session, with all that it started."),
     tool("http_request", Risk::External, "Sends one HTTP request and returns the answer.").outside(),
     tool("notify", Risk::Read, "Tells the task's people something, in their Inbox."),
+    tool("task_list", Risk::Read, "Lists owd's tasks: names, titles, states and when each is due next."),
+    tool("task_show", Risk::Read, "Shows a task: its definition, state and when it is due next."),
+    // A task runs later, with rights of its own: what leads to that is asked about in every mode.
+    tool(
+        "task_save",
+        Risk::External,
+        "Saves a task, new or in place of the old one, to run on its triggers while the person is away.",
+    ),
+    tool("task_run", Risk::External, "Starts a task now; its next slot stays."),
+    tool("task_pause", Risk::External, "Pauses a task: nothing of it starts until it is resumed."),
+    tool("task_resume", Risk::External, "Lets a paused task go on."),
     tool(
         "ask_user",
         Risk::Read,

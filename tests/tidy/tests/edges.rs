@@ -34,7 +34,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "ow-turn",
         ],
     ),
-    ("daemon/automation", &["ow-clock", "ow-config", "ow-engine", "ow-model", "ow-schedule", "ow-store"]),
+    (
+        "daemon/automation",
+        &["ow-clock", "ow-config", "ow-engine", "ow-model", "ow-policy", "ow-schedule", "ow-store", "ow-tool"],
+    ),
     ("daemon/server", &["ow-engine", "ow-model", "ow-policy", "ow-protocol", "ow-schedule", "ow-store"]),
     (
         "daemon",
