@@ -13,6 +13,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/schedule", &["ow-model"]),
     ("daemon/config", &["ow-model", "ow-schedule"]),
     ("daemon/policy", &["ow-model"]),
+    ("daemon/reply", &[]),
     ("daemon/turn", &["ow-config", "ow-model"]),
     ("daemon/secret", &["ow-model"]),
     ("daemon/store", &["ow-model", "ow-schedule"]),
@@ -57,7 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("ctl/client", &["ow-protocol"]),
-    ("ctl", &["ow-client", "ow-config", "ow-model", "ow-policy", "ow-protocol", "ow-schedule"]),
+    ("ctl", &["ow-client", "ow-config", "ow-model", "ow-policy", "ow-protocol", "ow-reply", "ow-schedule"]),
     ("tests/support", &[]),
     ("tests/stories", &["ow-test-support"]),
     ("tests/tidy", &[]),
@@ -65,8 +66,15 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that decide and nothing else: no runtime, no socket, no database.
-const PURE: &[&str] =
-    &["daemon/model", "daemon/protocol", "daemon/schedule", "daemon/config", "daemon/policy", "daemon/turn"];
+const PURE: &[&str] = &[
+    "daemon/model",
+    "daemon/protocol",
+    "daemon/schedule",
+    "daemon/config",
+    "daemon/policy",
+    "daemon/reply",
+    "daemon/turn",
+];
 
 const WORLD: &[&str] = &["axum", "hyper", "notify", "reqwest", "rusqlite", "rustix", "tokio", "tokio-util", "tracing"];
 

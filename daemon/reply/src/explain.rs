@@ -1,0 +1,274 @@
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use crate::grammar::{Decision, Kind, Reading, read};
+use crate::mail::{Mail, replies_to, subject_tokens};
+use crate::phrase::Phrases;
+use crate::quote::{Split, marked, split};
+use crate::results::{Dmarc, dmarc};
+use crate::sender::{Sender, sender};
+use crate::token::{tokens, without_tokens};
+use crate::unasked::unasked;
+use crate::words::lines;
+
+/// What a message says that a reader of answers has to know, or why it says nothing.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Explained {
+    /// The item that the message is about.
+    pub token: Option<String>,
+    pub decision: &'static str,
+    pub answer: Option<String>,
+    pub comment: Option<String>,
+    pub why: String,
+}
+
+/// A message as it came.
+#[derive(Clone, Copy, Debug)]
+pub enum Message<'a> {
+    /// A whole mail.
+    Mail(&'a [u8]),
+    /// What a person wrote, without a mail around it.
+    Text(&'a str),
+}
+
+/// An item that waits, or did.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pending {
+    pub id: String,
+    pub kind: Kind,
+    pub state: State,
+}
+
+/// Whether an item can still be answered; otherwise the word for how it stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum State {
+    Pending,
+    Closed(String),
+}
+
+/// How it is proven who sent a mail.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Proof<'a> {
+    /// The topmost `Authentication-Results` of the relay of that name tells.
+    Relay(&'a str),
+    /// It is proven already, or is not asked for.
+    Given,
+}
+
+/// Against what a message is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The items there are; none: whatever item the message names is taken to wait, and to be of `kind`.
+    pub pending: &'a [Pending],
+    pub kind: &'a Kind,
+    /// Whose mail counts; empty: everybody's.
+    pub approvers: &'a [String],
+    pub proof: Proof<'a>,
+    pub now: Timestamp,
+    pub phrases: &'a Phrases,
+}
+
+/// Says which item a message is about and what it decides.
+#[must_use]
+pub fn explain(message: Message<'_>, context: &Context<'_>) -> Explained {
+    match message {
+        Message::Mail(raw) => match Mail::read(raw) {
+            Some(mail) => mailed(&mail, context),
+            None => nothing(None, "it is no mail that can be read"),
+        },
+        Message::Text(text) => typed(text, context),
+    }
+}
+
+fn nothing(token: Option<String>, why: impl Into<String>) -> Explained {
+    Explained { token, decision: "none", answer: None, comment: None, why: why.into() }
+}
+
+fn typed(text: &str, context: &Context<'_>) -> Explained {
+    let split = split(lines(text).into_iter().map(marked).collect());
+    let named = one_of(
+        &[tokens(&split.signed)].into_iter().chain(split.quoted.iter().map(|text| tokens(text))).collect::<Vec<_>>(),
+    );
+    let token = match (named, context.pending) {
+        (Named::One(token), _) => Some(token),
+        (Named::None, []) => None,
+        (Named::None, [only]) => Some(only.id.clone()),
+        (Named::None, _) => return nothing(None, "it names no item, and several wait"),
+        (Named::Several, _) => return ambiguous(&split),
+    };
+    let kind = match &token {
+        Some(token) => match kind_of(token, context) {
+            Ok(kind) => kind,
+            Err(why) => return nothing(Some(token.clone()), why),
+        },
+        None => context.kind,
+    };
+    said(token, read(without_tokens(&split.new).as_str(), kind, &[], context.phrases))
+}
+
+fn mailed(mail: &Mail, context: &Context<'_>) -> Explained {
+    let named = item_of(mail);
+    let token = match &named {
+        Named::One(token) => Some(token.clone()),
+        Named::None | Named::Several => None,
+    };
+    if let Some(unasked) = unasked(mail) {
+        return nothing(token, unasked.words());
+    }
+    let raw: Vec<&str> = mail.from_raw.iter().map(String::as_str).collect();
+    let from = sender(&raw, &mail.from_display);
+    if let Err(why) = entitled(mail, from.as_ref(), context) {
+        return nothing(token, why);
+    }
+    let token = match named {
+        Named::One(token) => token,
+        Named::Several => return ambiguous(&mail.plain),
+        Named::None => return Explained { comment: comment(&mail.plain), ..nothing(None, "it names no item") },
+    };
+    let kind = match kind_of(&token, context) {
+        Ok(kind) => kind,
+        Err(why) => return Explained { comment: comment(&mail.plain), ..nothing(Some(token), why) },
+    };
+    let names = from.map(|from| from.names).unwrap_or_default();
+    let reading = |split: &Split| read(without_tokens(&split.new).as_str(), kind, &names, context.phrases);
+    let plain = reading(&mail.plain);
+    let Some(rich) = mail.rich.as_ref().map(reading) else {
+        return if mail.unreadable {
+            said(Some(token), doubted(plain, "it has a form that cannot be read here"))
+        } else {
+            said(Some(token), plain)
+        };
+    };
+    let only_rich = plain.comment.is_none() && plain.decision == Decision::None;
+    let agreed = if only_rich { rich } else { agreed(plain, &rich) };
+    said(Some(token), if mail.unreadable { doubted(agreed, "it has a form that cannot be read here") } else { agreed })
+}
+
+/// What both forms of a text say; nothing if they say different things.
+fn agreed(plain: Reading, rich: &Reading) -> Reading {
+    let same = plain.decision == rich.decision
+        && match (&plain.answer, &rich.answer) {
+            (Some(plain), Some(rich)) => letters(plain) == letters(rich),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+    if same { plain } else { doubted(plain, "its plain text and its HTML say different things") }
+}
+
+/// The letters and digits of a text, without links, for forms of one text differ in blanks and stars.
+fn letters(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !word.contains("://"));
+    words.flat_map(str::chars).filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn doubted(reading: Reading, why: &str) -> Reading {
+    if reading.decision == Decision::None {
+        return reading;
+    }
+    let comment = reading.answer.or(reading.comment);
+    Reading { decision: Decision::None, answer: None, comment, why: why.to_owned() }
+}
+
+fn said(token: Option<String>, reading: Reading) -> Explained {
+    let Reading { decision, answer, comment, why } = reading;
+    let decision = match decision {
+        Decision::Approve => "approve",
+        Decision::Deny => "deny",
+        Decision::Answer => "answer",
+        Decision::None => "none",
+    };
+    Explained { token, decision, answer, comment, why }
+}
+
+fn comment(split: &Split) -> Option<String> {
+    Some(without_tokens(&split.new).trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn ambiguous(split: &Split) -> Explained {
+    Explained { comment: comment(split), ..nothing(None, "it names several items: say which one") }
+}
+
+enum Named {
+    One(String),
+    Several,
+    None,
+}
+
+/// The item that a mail is about. What the person wrote comes first, then what was answered, the subject, the outermost
+/// quote that names one; several on one level name none.
+fn item_of(mail: &Mail) -> Named {
+    let forms = || std::iter::once(&mail.plain).chain(&mail.rich);
+    let mut levels = vec![replies_to(mail), subject_tokens(mail)];
+    let written: Vec<String> = distinct(forms().flat_map(|form| tokens(&form.signed)));
+    let deepest = forms().map(|form| form.quoted.len()).max().unwrap_or(0);
+    for depth in 0..deepest {
+        levels.push(distinct(forms().filter_map(|form| form.quoted.get(depth)).flat_map(|text| tokens(text))));
+    }
+    levels.push(mail.returned.clone());
+    let rest = one_of(&levels);
+    match (written.as_slice(), rest) {
+        ([], rest) => rest,
+        // Who writes one item's token under the notice of another leaves in doubt which is meant.
+        ([written], Named::One(named)) if *written != named && !levels[..2].iter().all(Vec::is_empty) => Named::Several,
+        ([written], _) => Named::One(written.clone()),
+        _ => Named::Several,
+    }
+}
+
+fn distinct(found: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = vec![];
+    for token in found {
+        if !kept.contains(&token) {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+fn one_of(levels: &[Vec<String>]) -> Named {
+    match levels.iter().find(|level| !level.is_empty()).map(Vec::as_slice) {
+        None => Named::None,
+        Some([token]) => Named::One(token.clone()),
+        Some(_) => Named::Several,
+    }
+}
+
+/// Of which kind the item is, if it still waits.
+fn kind_of<'a>(token: &str, context: &Context<'a>) -> Result<&'a Kind, String> {
+    if context.pending.is_empty() {
+        return Ok(context.kind);
+    }
+    let Some(item) = context.pending.iter().find(|item| item.id.eq_ignore_ascii_case(token)) else {
+        return Err(format!("there is no item `{token}`"));
+    };
+    match &item.state {
+        State::Pending => Ok(&item.kind),
+        State::Closed(state) => Err(format!("the item is {state} already")),
+    }
+}
+
+/// Whether the sender may answer, as far as the mail can prove it.
+fn entitled(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Result<(), String> {
+    /// Clocks differ by less than this.
+    const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+    if context.approvers.is_empty() && context.proof == Proof::Given {
+        return Ok(());
+    }
+    let from = from.ok_or("it is not from exactly one address")?;
+    let known = |approver: &String| approver.trim().eq_ignore_ascii_case(&from.address);
+    if !context.approvers.is_empty() && !context.approvers.iter().any(known) {
+        return Err(format!("`{}` may not answer this item", from.address));
+    }
+    if mail.date.is_some_and(|date| date.duration_since(context.now) > AHEAD) {
+        return Err("it is dated in the future".into());
+    }
+    let Proof::Relay(authserv) = context.proof else { return Ok(()) };
+    let domain = from.address.rsplit('@').next().unwrap_or_default();
+    let Some(topmost) = mail.header("authentication-results") else {
+        return Err(format!("its sender is not proven: there are no results of `{authserv}`"));
+    };
+    match dmarc(topmost, authserv, domain) {
+        Dmarc::Pass => Ok(()),
+        Dmarc::Later => Err("its sender could not be checked just now; try again".into()),
+        Dmarc::Not(why) => Err(format!("its sender is not proven: {why}")),
+    }
+}

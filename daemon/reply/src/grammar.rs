@@ -1,0 +1,314 @@
+use crate::phrase::Phrases;
+use crate::signature::{is_contact, is_name};
+use crate::words::{Piece, What, edged, folded, lines, pieces};
+
+/// What kind of item a reply answers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// Yes or no: an approval, a plan, a folder.
+    Approval,
+    /// Free text, or one of the options.
+    Question { options: Vec<String> },
+    /// Takes no answer.
+    Notification,
+}
+
+/// What new text decides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Decision {
+    Approve,
+    Deny,
+    /// The text itself is what was asked for.
+    Answer,
+    /// Nothing: the item stays as it was.
+    None,
+}
+
+/// What a person's new text says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reading {
+    pub decision: Decision,
+    /// With [`Decision::Answer`]: the answer.
+    pub answer: Option<String>,
+    /// What else was written: the reason of a denial, or all of a text that decides nothing.
+    pub comment: Option<String>,
+    pub why: String,
+}
+
+/// Reads what a person newly wrote; quotes and tokens are cut already, `names` are the words of the sender's name.
+#[must_use]
+pub fn read(text: &str, kind: &Kind, names: &[String], phrases: &Phrases) -> Reading {
+    let text = text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{feff}' || letter == '\u{200b}');
+    let nothing = |why: &str| Reading {
+        decision: Decision::None,
+        answer: None,
+        comment: Some(text.to_owned()).filter(|text| !text.is_empty()),
+        why: why.to_owned(),
+    };
+    if text.is_empty() {
+        return nothing("nothing new was written");
+    }
+    match kind {
+        Kind::Notification => nothing("a notification takes no answer"),
+        Kind::Question { options } => answer(text, options, names, phrases),
+        Kind::Approval => {
+            if approves(text, names, phrases) {
+                return Reading {
+                    decision: Decision::Approve,
+                    answer: None,
+                    comment: None,
+                    why: "the whole new text is an approval".into(),
+                };
+            }
+            match denies(text, names, phrases) {
+                Denial::Clear { comment } => Reading {
+                    decision: Decision::Deny,
+                    answer: None,
+                    comment,
+                    why: "the new text begins with a denial".into(),
+                },
+                Denial::Contradicted => nothing("it both denies and approves"),
+                Denial::None => nothing("it is neither an approval and nothing else, nor a denial"),
+            }
+        }
+    }
+}
+
+/// The lines that say something, each with its pieces.
+struct Said<'a> {
+    text: &'a str,
+    /// Where the line begins in the whole text.
+    at: usize,
+    pieces: Vec<Piece>,
+}
+
+fn said(text: &str) -> Vec<Said<'_>> {
+    let base = text.as_ptr() as usize;
+    lines(text)
+        .into_iter()
+        .map(edged)
+        .filter(|line| {
+            // A ruler says nothing.
+            let ruler = line.chars().count() > 2 && line.chars().all(|letter| "-_=*~—–─".contains(letter));
+            !line.is_empty() && !ruler
+        })
+        .map(|line| Said { text: line, at: line.as_ptr() as usize - base, pieces: pieces(line) })
+        .collect()
+}
+
+fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
+    const SIGNED_LINES: usize = 10;
+    let said = said(text);
+    let body = &said[greeted(&said, phrases)..];
+    let mut approved = false;
+    let mut signed = 0;
+    for line in body {
+        if signed == 0
+            && let Some(rest) = after_allow(&line.pieces, phrases)
+        {
+            approved = true;
+            if rest.is_empty() {
+                continue;
+            }
+            if !is_sign_off(rest, names, phrases) {
+                return false;
+            }
+            signed = 1;
+            continue;
+        }
+        let closes = is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names);
+        if !approved || !(closes || (signed > 0 && is_contact(line.text, phrases))) {
+            return false;
+        }
+        signed += 1;
+        if signed > SIGNED_LINES {
+            return false;
+        }
+    }
+    approved
+}
+
+/// Lines taken by a greeting: `Hi Agent,` and no more on its line.
+fn greeted(said: &[Said<'_>], phrases: &Phrases) -> usize {
+    const NAMES: usize = 3;
+    let Some(first) = said.first() else { return 0 };
+    let Some(taken) = phrases.greets(&first.pieces) else { return 0 };
+    let mut rest = first.pieces[taken..].iter().peekable();
+    let mut names = 0;
+    while rest.next_if(|piece| matches!(&piece.what, What::Word(_))).is_some() {
+        names += 1;
+    }
+    rest.next_if(|piece| matches!(piece.what, What::Mark(',' | '!' | '.')));
+    let decides = (taken..first.pieces.len()).any(|at| {
+        let rest = &first.pieces[at..];
+        phrases.allows(rest).is_some() || phrases.denies(rest).is_some()
+    });
+    usize::from(rest.next().is_none() && names <= NAMES && !decides && said.len() > 1)
+}
+
+/// What stands in a line after its allow phrases and their marks; none if it does not begin with one.
+fn after_allow<'a>(line: &'a [Piece], phrases: &Phrases) -> Option<&'a [Piece]> {
+    let mut rest = line.strip_prefix_mark('!');
+    rest = &rest[phrases.allows(rest)?..];
+    loop {
+        let after = after_marks(rest)?;
+        let Some(taken) = phrases.allows(after) else { return Some(after) };
+        // Two phrases without a mark between them may be one sentence ("si aprobado"); signs may follow at once.
+        let apart = after.len() < rest.len();
+        let signs = matches!(after[0].what, What::Sign(_));
+        if !apart && !signs && !previous_is_sign(line, after) {
+            return Some(after);
+        }
+        rest = &after[taken..];
+    }
+}
+
+fn previous_is_sign(line: &[Piece], rest: &[Piece]) -> bool {
+    let at = line.len() - rest.len();
+    at > 0 && matches!(line[at - 1].what, What::Sign(_))
+}
+
+/// Skips the marks that may end a phrase; none if there is one that puts it in doubt.
+fn after_marks(pieces: &[Piece]) -> Option<&[Piece]> {
+    let marks = pieces.iter().take_while(|piece| matches!(piece.what, What::Mark(_))).count();
+    let mut stops = 0;
+    for piece in &pieces[..marks] {
+        match piece.what {
+            What::Mark('.') => stops += 1,
+            What::Mark('!' | ',' | '-') => {}
+            _ => return None,
+        }
+    }
+    // Dots in a row hesitate.
+    (stops <= 1).then_some(&pieces[marks..])
+}
+
+/// Whether a line, or the rest of one, is thanks, regards and the sender's name, and nothing else.
+fn is_sign_off(mut rest: &[Piece], names: &[String], phrases: &Phrases) -> bool {
+    let mut closed = false;
+    while !rest.is_empty() {
+        if let Some(taken) = phrases.closes(rest) {
+            rest = &rest[taken..];
+            closed = true;
+        } else if let What::Word(word) = &rest[0].what
+            && names.contains(word)
+        {
+            rest = &rest[1..];
+            closed = true;
+        } else {
+            let Some(after) = after_marks(rest).filter(|after| after.len() < rest.len()) else { return false };
+            rest = after;
+        }
+    }
+    closed
+}
+
+enum Denial {
+    Clear { comment: Option<String> },
+    Contradicted,
+    None,
+}
+
+fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
+    let said = said(text);
+    let body = &said[greeted(&said, phrases)..];
+    let Some(first) = body.first() else { return Denial::None };
+    let line = first.pieces.strip_prefix_mark('!');
+    let skipped = first.pieces.len() - line.len();
+    let Some(mut taken) = phrases.denies(line) else { return Denial::None };
+    while let Some(more) = line.get(taken).and_then(|next| match next.what {
+        What::Sign(_) => phrases.denies(&line[taken..]),
+        What::Word(_) | What::Mark(_) => None,
+    }) {
+        taken += more;
+    }
+    match line.get(taken).map(|next| &next.what) {
+        None => {}
+        Some(What::Mark(mark)) if *mark != '?' && *mark != '"' => {}
+        Some(_) => return Denial::None,
+    }
+    if line[taken..]
+        .iter()
+        .take_while(|piece| matches!(piece.what, What::Mark(_)))
+        .any(|piece| piece.what == What::Mark('?'))
+    {
+        return Denial::None;
+    }
+    let clause = |clause: &[Piece]| phrases.allows(clause).is_some_and(|taken| taken == clause.len());
+    let is_mark = |piece: &Piece| matches!(piece.what, What::Mark(_));
+    let rest = std::iter::once(&line[taken..]).chain(body[1..].iter().map(|line| &line.pieces[..]));
+    if rest.flat_map(|line| line.split(is_mark)).any(clause) {
+        return Denial::Contradicted;
+    }
+    let end = first.at + first.pieces[skipped + taken - 1].end;
+    let comment = text[end..]
+        .trim_start_matches(|letter: char| letter.is_whitespace() || ".,;:!-–—…。，！；：、*_".contains(letter));
+    let comment = without_sign_off(comment, names, phrases);
+    Denial::Clear { comment: Some(comment.to_owned()).filter(|comment| !comment.is_empty()) }
+}
+
+trait Marks {
+    fn strip_prefix_mark(&self, mark: char) -> &Self;
+}
+
+impl Marks for [Piece] {
+    /// Without the mark that Spanish puts before.
+    fn strip_prefix_mark(&self, mark: char) -> &Self {
+        match self.first() {
+            Some(first) if first.what == What::Mark(mark) => &self[1..],
+            _ => self,
+        }
+    }
+}
+
+/// Cuts a closing and the name and contact lines under it from the end of free text; text that is nothing else stays.
+fn without_sign_off<'a>(text: &'a str, names: &[String], phrases: &Phrases) -> &'a str {
+    let said = said(text);
+    let mut end = said.len();
+    for at in (0..said.len()).rev() {
+        let line = &said[at];
+        if is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names) {
+            end = at;
+        } else if !is_contact(line.text, phrases) {
+            break;
+        }
+    }
+    let kept = said.get(end).map_or(text, |line| &text[..line.at]);
+    kept.trim()
+}
+
+fn answer(text: &str, options: &[String], names: &[String], phrases: &Phrases) -> Reading {
+    let given =
+        |answer: String, why: String| Reading { decision: Decision::Answer, answer: Some(answer), comment: None, why };
+    let cut = without_sign_off(text, names, phrases);
+    let own = if cut.is_empty() { text } else { cut };
+    match option(own, options) {
+        Some((number, label)) => given(label.clone(), format!("it names option {number}")),
+        None => given(own.to_owned(), "the new text is the answer".into()),
+    }
+}
+
+/// The option that the whole text stands for, by its label or its number.
+fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a String)> {
+    let bare = |text: &str| {
+        let text =
+            edged(text).trim_matches(|letter: char| ".,!;:()[]\"'“”。！，".contains(letter) || letter.is_whitespace());
+        folded(text)
+    };
+    let wanted = bare(text);
+    let labelled = options.iter().enumerate().find(|(_, label)| bare(label) == wanted);
+    labelled.map(|(at, label)| (at + 1, label)).or_else(|| {
+        let number: String =
+            wanted.trim_start_matches("option").trim_start_matches([' ', '#']).chars().map(plain_digit).collect();
+        let number: usize = number.parse().ok().filter(|_| number.len() <= 3)?;
+        Some((number, options.get(number.checked_sub(1)?)?))
+    })
+}
+
+/// A full-width digit as a plain one.
+fn plain_digit(letter: char) -> char {
+    match letter {
+        '０'..='９' => char::from_u32(u32::from(letter) - u32::from('０') + u32::from('0')).unwrap_or(letter),
+        _ => letter,
+    }
+}

@@ -1,0 +1,202 @@
+use std::fmt;
+
+use crate::languages::LANGUAGES;
+use crate::words::{Piece, What, folded, pieces};
+
+/// The words that approve, deny, greet and close, in every language of [`LANGUAGES`] and from the configuration.
+///
+/// The grammar of an approval, over the whole new text: a greeting on a line of its own, if there is one; one allow
+/// phrase or several, apart by `,`, `.`, `!`, a dash or a line end; then a sign-off, if there is one: thanks, regards,
+/// the sender's own name, lines that look like a signature, "sent from …". A denial: a deny phrase, then nothing or a
+/// mark and a comment that holds no allow phrase of its own. Everything else is neither.
+#[derive(Clone, Debug)]
+pub struct Phrases {
+    allow: Vec<Phrase>,
+    deny: Vec<Phrase>,
+    closing: Vec<Phrase>,
+    greeting: Vec<Phrase>,
+}
+
+/// Why a phrase of the configuration cannot be used.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PhraseError {
+    /// It has no word, or something else than words.
+    NotWords { phrase: String },
+    /// It means both.
+    Both { phrase: String },
+}
+
+impl fmt::Display for PhraseError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWords { phrase } => write!(out, "`{phrase}` is not a phrase: write words, without marks"),
+            Self::Both { phrase } => write!(out, "`{phrase}` would both approve and deny; take it out of one"),
+        }
+    }
+}
+
+impl std::error::Error for PhraseError {}
+
+impl Default for Phrases {
+    fn default() -> Self {
+        let all = |of: fn(&crate::Language) -> &'static [&'static str]| {
+            LANGUAGES.iter().flat_map(of).map(|pattern| Phrase::pattern(pattern)).collect()
+        };
+        Self {
+            allow: all(|language| language.allow),
+            deny: all(|language| language.deny),
+            closing: all(|language| language.closing),
+            greeting: all(|language| language.greeting),
+        }
+    }
+}
+
+impl Phrases {
+    /// The built-in phrases and some more, as the configuration has them: plain words.
+    pub fn with(allow: &[String], deny: &[String]) -> Result<Self, PhraseError> {
+        let mut phrases = Self::default();
+        for phrase in allow {
+            let plain = Phrase::plain(phrase)?;
+            let words = pieces(phrase);
+            if phrases.deny.iter().any(|denies| denies.longest(&words) == Some(words.len())) {
+                return Err(PhraseError::Both { phrase: phrase.clone() });
+            }
+            phrases.allow.push(plain);
+        }
+        for phrase in deny {
+            let plain = Phrase::plain(phrase)?;
+            let words = pieces(phrase);
+            if phrases.allow.iter().any(|allows| allows.longest(&words) == Some(words.len())) {
+                return Err(PhraseError::Both { phrase: phrase.clone() });
+            }
+            phrases.deny.push(plain);
+        }
+        Ok(phrases)
+    }
+
+    /// How many pieces an allow phrase takes at the beginning; the longest.
+    pub(crate) fn allows(&self, pieces: &[Piece]) -> Option<usize> {
+        longest(&self.allow, pieces).or_else(|| sign(pieces, &ALLOW_SIGNS))
+    }
+
+    pub(crate) fn denies(&self, pieces: &[Piece]) -> Option<usize> {
+        longest(&self.deny, pieces).or_else(|| sign(pieces, &DENY_SIGNS))
+    }
+
+    pub(crate) fn closes(&self, pieces: &[Piece]) -> Option<usize> {
+        longest(&self.closing, pieces)
+    }
+
+    pub(crate) fn greets(&self, pieces: &[Piece]) -> Option<usize> {
+        longest(&self.greeting, pieces)
+    }
+}
+
+const ALLOW_SIGNS: [char; 3] = ['👍', '✅', '✔'];
+const DENY_SIGNS: [char; 6] = ['👎', '❌', '✖', '🚫', '⛔', '🛑'];
+
+fn sign(pieces: &[Piece], signs: &[char]) -> Option<usize> {
+    matches!(pieces.first()?.what, What::Sign(sign) if signs.contains(&sign)).then_some(1)
+}
+
+fn longest(phrases: &[Phrase], pieces: &[Piece]) -> Option<usize> {
+    phrases.iter().filter_map(|phrase| phrase.longest(pieces)).max()
+}
+
+/// Words in a row; each slot is one of several wordings and may be left out.
+#[derive(Clone, Debug)]
+struct Phrase(Vec<Slot>);
+
+#[derive(Clone, Debug)]
+struct Slot {
+    optional: bool,
+    wordings: Vec<Vec<String>>,
+}
+
+impl Phrase {
+    /// Slots apart by blanks: `a|b` is one or the other, `_` joins the words of one wording, `?` before a slot says that
+    /// it may be left out.
+    fn pattern(pattern: &str) -> Self {
+        let slot = |slot: &str| {
+            let (optional, wordings) = slot.strip_prefix('?').map_or((false, slot), |rest| (true, rest));
+            let wordings = wordings.split('|').map(|wording| wording.split('_').map(folded).collect()).collect();
+            Slot { optional, wordings }
+        };
+        Self(pattern.split(' ').map(slot).collect())
+    }
+
+    fn plain(phrase: &str) -> Result<Self, PhraseError> {
+        let word = |piece: &Piece| match &piece.what {
+            What::Word(word) => Some(Slot { optional: false, wordings: vec![vec![word.clone()]] }),
+            What::Sign(_) | What::Mark(_) => None,
+        };
+        let slots: Option<Vec<Slot>> = pieces(phrase).iter().map(word).collect();
+        slots
+            .filter(|slots| !slots.is_empty())
+            .map(Self)
+            .ok_or_else(|| PhraseError::NotWords { phrase: phrase.to_owned() })
+    }
+
+    /// How many pieces it takes at the beginning, at most; never none.
+    fn longest(&self, pieces: &[Piece]) -> Option<usize> {
+        let mut ends = vec![0];
+        for slot in &self.0 {
+            let mut reached = if slot.optional { ends.clone() } else { vec![] };
+            for &end in &ends {
+                let rest = &pieces[end..];
+                reached.extend(slot.wordings.iter().filter(|words| starts(rest, words)).map(|words| end + words.len()));
+            }
+            reached.sort_unstable();
+            reached.dedup();
+            ends = reached;
+        }
+        ends.last().copied().filter(|end| *end > 0)
+    }
+}
+
+fn starts(pieces: &[Piece], words: &[String]) -> bool {
+    pieces.len() >= words.len()
+        && pieces.iter().zip(words).all(|(piece, wanted)| matches!(&piece.what, What::Word(word) if word == wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_the_longest_it_can() {
+        let phrase = Phrase::pattern("?please go_ahead|proceed ?please");
+        let taken = |text: &str| phrase.longest(&pieces(text));
+        assert_eq!(taken("go ahead please"), Some(3));
+        assert_eq!(taken("please proceed now"), Some(2));
+        assert_eq!(taken("go, ahead"), None);
+    }
+
+    #[test]
+    fn no_phrase_both_approves_and_denies() {
+        let phrases = Phrases::default();
+        for language in LANGUAGES {
+            for pattern in language.allow.iter().chain(language.closing).chain(language.greeting) {
+                let words = pieces(&pattern.replace('?', "").replace('_', " ").replace('|', " . "));
+                for from in 0..words.len() {
+                    assert_eq!(phrases.denies(&words[from..=from]), None, "{}: {pattern}", language.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_configuration_adds_plain_phrases() {
+        let own = |allow: &[&str], deny: &[&str]| {
+            let owned = |phrases: &[&str]| phrases.iter().map(|&phrase| phrase.to_owned()).collect::<Vec<_>>();
+            Phrases::with(&owned(allow), &owned(deny))
+        };
+        let phrases = own(&["Make it so"], &["belay that"]).expect("plain phrases");
+        assert_eq!(phrases.allows(&pieces("make it so")), Some(3));
+        assert_eq!(phrases.denies(&pieces("Belay that!")), Some(2));
+        assert!(matches!(own(&["no way"], &[]), Err(PhraseError::Both { .. })));
+        assert!(matches!(own(&[], &["approved"]), Err(PhraseError::Both { .. })));
+        assert!(matches!(own(&["yes?"], &[]), Err(PhraseError::NotWords { .. })));
+        assert!(matches!(own(&[""], &[]), Err(PhraseError::NotWords { .. })));
+    }
+}
