@@ -183,3 +183,79 @@ fn a_search_is_allowed_where_nothing_in_the_tree_leads_out() {
     assert_ne!(found["verdict"], "allow");
     assert!(text(&found, "why").contains("sub/out"), "{found}");
 }
+
+/// Runs `explain reply` with `input` as its standard input.
+fn reply(args: &[&str], input: &str) -> Value {
+    let mut owctl = Owctl::new();
+    let file = owctl.home().join("input");
+    fs::write(&file, input).unwrap();
+    owctl.command().stdin(fs::File::open(file).unwrap());
+    let ran = owctl.run(["explain", "reply", "--json"].iter().chain(args));
+    assert_eq!(ran.code, 0, "{args:?}: {ran:?}");
+    ran.json()
+}
+
+#[track_caller]
+fn assert_reply(found: &Value, wanted: &Value, id: &str) {
+    assert_eq!(found["decision"], wanted["decision"], "{id}: {found}");
+    if let Some(answer) = wanted["answer"].as_str() {
+        assert_eq!(found["answer"].as_str().map(str::trim), Some(answer), "{id}");
+    }
+    if let Some(part) = wanted["comment_contains"].as_str() {
+        assert!(found["comment"].as_str().is_some_and(|comment| comment.contains(part)), "{id}: {found}");
+    }
+}
+
+#[test]
+fn a_reply_is_read_as_its_case_says() {
+    for case in cases("reply-text.json")["cases"].as_array().unwrap() {
+        let found = reply(&["--text", "-", "--kind", text(case, "kind")], text(case, "text"));
+        assert_reply(&found, case, text(case, "id"));
+    }
+}
+
+#[test]
+fn a_mail_is_read_as_its_case_says() {
+    let index = cases("email-index.json");
+    let told = &index["assumptions"];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases");
+    for case in index["cases"].as_array().unwrap() {
+        let file = folder.join(text(case, "file"));
+        let mut args = vec!["--mail".to_owned(), file.to_str().unwrap().to_owned()];
+        for item in case["pending"].as_array().unwrap() {
+            args.push("--pending".into());
+            args.push(format!("{}:{}:{}", text(item, "id"), text(item, "kind"), text(item, "state")));
+            args.extend(texts(&item["options"]).iter().flat_map(|label| ["--option".to_owned(), (*label).to_owned()]));
+        }
+        args.extend(texts(&told["approvers"]).iter().flat_map(|one| ["--approver".to_owned(), (*one).to_owned()]));
+        args.extend([
+            "--authserv-id".into(),
+            text(told, "trusted_authserv_id").into(),
+            "--now".into(),
+            text(told, "now").into(),
+        ]);
+        let found = reply(&args.iter().map(String::as_str).collect::<Vec<_>>(), "");
+        assert_reply(&found, &case["expect"], text(case, "file"));
+        assert_eq!(found["token"], case["expect"]["token"], "{case}: {found}");
+    }
+}
+
+#[test]
+fn a_reply_is_explained_in_words_and_bad_input_names_what_is_wrong() {
+    let ran = Owctl::new().run(["explain", "reply", "--text", "deny: frozen [ow:3f9c2a71b4de]"]);
+    expect_test::expect![[r#"
+        exit 0
+        deny: the new text begins with a denial
+        item 3f9c2a71b4de
+        comment frozen
+    "#]]
+    .assert_eq(&ran.shown());
+    let ran = Owctl::new().run(["explain", "reply", "--mail", "none.eml"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.shown().contains("none.eml"), "{ran:?}");
+    for wrong in [&["--pending", "x y"][..], &["--pending", "abcdef:wish"], &["--now", "soon"], &[]] {
+        let text: &[&str] = if wrong.is_empty() { &[] } else { &["--text", "yes"] };
+        let ran = Owctl::new().run(["explain", "reply"].iter().chain(text).chain(wrong));
+        assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
+    }
+}

@@ -9,6 +9,7 @@ mod command;
 mod cron;
 mod links;
 mod path;
+mod reply;
 mod url;
 
 /// What owd would do and why; needs no daemon
@@ -17,6 +18,7 @@ pub(crate) enum Explain {
     Cron(cron::Cron),
     Command(command::Command),
     Path(path::Path),
+    Reply(reply::Reply),
     Url(url::Url),
 }
 
@@ -26,6 +28,7 @@ impl Explain {
             Self::Cron(command) => command.run(context),
             Self::Command(command) => command.run(context),
             Self::Path(command) => command.run(context),
+            Self::Reply(command) => command.run(context),
             Self::Url(command) => command.run(context),
         }
     }
