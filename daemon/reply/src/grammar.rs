@@ -222,7 +222,9 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
     }) {
         taken += more;
     }
+    let polite = is_sign_off(&line[taken..], names, phrases);
     match line.get(taken).map(|next| &next.what) {
+        _ if polite => {}
         None => {}
         Some(What::Mark(mark)) if *mark != '?' && *mark != '"' => {}
         Some(_) => return Denial::None,

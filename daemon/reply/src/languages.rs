@@ -49,6 +49,7 @@ pub const LANGUAGES: &[Language] = &[
         closing: &[
             "thanks|thank_you|thx|ty|cheers ?a_lot|so_much|very_much|again|in_advance|all|everyone|team",
             "many_thanks",
+            "please|pls",
             "?kind|kindest|best|warm|warmest ?personal regards|wishes",
             "best|sincerely|cordially|respectfully|br|kr|rgds",
             "yours ?sincerely|truly|faithfully",
@@ -157,6 +158,7 @@ pub const LANGUAGES: &[Language] = &[
             "?viele|liebe|beste|schöne|herzliche|freundliche grüße|grüsse|gruesse",
             "?schönen|lieben|besten|freundlichen gruß|gruss",
             "mfg|vg|lg|bg",
+            "bitte|gerne",
             "schönen_tag ?noch",
         ],
         greeting: &[
@@ -232,6 +234,7 @@ pub const LANGUAGES: &[Language] = &[
             "bien_à vous|toi",
             "?meilleures|sincères salutations",
             "bonne journée|soirée",
+            "svp|s'il_vous_plaît|s'il_te_plaît",
         ],
         greeting: &["bonjour|salut|bonsoir|cher|chère"],
         sent_from: &[
@@ -289,6 +292,7 @@ pub const LANGUAGES: &[Language] = &[
             "?un ?cordial|cordiales saludo|saludos ?cordiales|cordial",
             "atentamente|cordialmente|atte",
             "un_abrazo",
+            "por_favor",
             "buen_día",
         ],
         greeting: &["hola|buenos_días|buenas_tardes|buenas_noches|estimado|estimada|buenas"],
@@ -335,6 +339,7 @@ pub const LANGUAGES: &[Language] = &[
             "?os_melhores|melhores|com_os_melhores cumprimentos",
             "abraço|abraços|um_abraço",
             "bom_dia",
+            "por_favor",
         ],
         greeting: &["olá|oi|boa_tarde|boa_noite|caro|cara|prezado|prezada"],
         sent_from: &[
@@ -387,6 +392,7 @@ pub const LANGUAGES: &[Language] = &[
             "grazie ?mille|tante|in_anticipo",
             "?cordiali|distinti|cari|un|un_cordiale saluti|saluto",
             "cordialmente|buona_giornata",
+            "per_favore|prego",
         ],
         greeting: &["ciao|buongiorno|buonasera|salve|gentile|egregio|caro|cara"],
         sent_from: &["inviato da", "inviato dal", "inviato con", "scarica outlook", "ottieni outlook"],
@@ -437,6 +443,7 @@ pub const LANGUAGES: &[Language] = &[
             "?met ?vriendelijke|hartelijke groet|groeten|groetjes",
             "mvg|gr|hartelijke_groet",
             "fijne_dag ?nog",
+            "graag|alstublieft",
         ],
         greeting: &["hallo|hoi|beste|goedemorgen|goedemiddag|goedenavond|geachte|dag"],
         sent_from: &[
@@ -487,6 +494,7 @@ pub const LANGUAGES: &[Language] = &[
             "?serdecznie pozdrawiam",
             "pozdrowienia|z_poważaniem",
             "miłego_dnia",
+            "proszę",
         ],
         greeting: &["cześć|witam|witaj|dzień_dobry|dobry_wieczór|szanowny|szanowna|hej"],
         sent_from: &["wysłane z", "wysłano z", "wysłane przez", "pobierz outlook", "pobierz aplikację outlook"],

@@ -1,0 +1,732 @@
+//! More of each kind than the cases show: clients, languages, hiding places, machines and doubts.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use ow_reply::{Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
+
+static PHRASES: LazyLock<Phrases> = LazyLock::new(Phrases::default);
+
+fn text(text: &str) -> Explained {
+    of_kind(text, &Kind::Approval)
+}
+
+fn of_kind(text: &str, kind: &Kind) -> Explained {
+    let context = Context {
+        pending: &[],
+        kind,
+        approvers: &[],
+        proof: Proof::Given,
+        now: Timestamp::UNIX_EPOCH,
+        phrases: &PHRASES,
+    };
+    explain(Message::Text(text), &context)
+}
+
+fn mail(mail: &str) -> Explained {
+    let pending = ["aaaa1111bbbb", "cccc2222dddd"].map(|id| Pending {
+        id: id.into(),
+        kind: Kind::Approval,
+        state: State::Pending,
+    });
+    let closed = Pending { id: "eeee3333ffff".into(), kind: Kind::Approval, state: State::Closed("expired".into()) };
+    let context = Context {
+        pending: &[pending.to_vec(), vec![closed]].concat(),
+        kind: &Kind::Approval,
+        approvers: &["alex@example.org".into()],
+        proof: Proof::Relay("mx.example.net"),
+        now: "2026-03-03T08:30:00Z".parse().expect("an instant"),
+        phrases: &PHRASES,
+    };
+    explain(Message::Mail(mail.as_bytes()), &context)
+}
+
+const PROOF: &str = "Authentication-Results: mx.example.net; dmarc=pass header.from=example.org\n";
+const FROM: &str = "From: Alex Meyer <alex@example.org>\nTo: agent@example.net\nDate: Tue, 3 Mar 2026 09:20:11 +0100\n";
+const SUBJECT: &str = "Subject: Re: Approval needed [ow:aaaa1111bbbb]\n";
+
+/// A proven mail with a subject that names an item, some headers and a body.
+fn proven(headers: &str, body: &str) -> Explained {
+    mail(&format!("{PROOF}{FROM}{SUBJECT}{headers}\n{body}"))
+}
+
+fn alternative(plain: &str, html: &str) -> Explained {
+    proven(
+        "MIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n",
+        &format!(
+            "--b\nContent-Type: text/plain; charset=utf-8\n\n{plain}\n--b\nContent-Type: text/html; charset=utf-8\n\n{html}\n--b--\n"
+        ),
+    )
+}
+
+fn html(html: &str) -> Explained {
+    proven("MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n", html)
+}
+
+#[track_caller]
+fn all(decision: &str, found: impl Fn(&str) -> Explained, texts: &[&str]) {
+    for text in texts {
+        let found = found(text);
+        assert_eq!(found.decision, decision, "{text:?}: {found:?}");
+    }
+}
+
+#[test]
+fn clear_approvals_in_many_words() {
+    all(
+        "approve",
+        text,
+        &[
+            "approve",
+            "APPROVE",
+            "Approve!",
+            "approved",
+            "Yes",
+            "yes.",
+            "Yes, please",
+            "yes please",
+            "Yes, approved.",
+            "Go ahead",
+            "go ahead!",
+            "Please go ahead.",
+            "Please approve",
+            "I approve",
+            "I approve this.",
+            "approve it",
+            "Allow",
+            "allowed",
+            "allow once",
+            "👍",
+            "👍🏽",
+            "✅",
+            "👍👍",
+            "Approve 👍",
+            "approve, thanks",
+            "Approved. Thanks!",
+            "approve\n\nThanks,\nAlex",
+            "Approve.\n\nKind regards,\nAlex Meyer",
+            "approve\n\nBest\nAlex\nHead of Operations | Example GmbH\n+49 30 1234",
+            "Hi,\n\napprove\n\nThanks",
+            "Hello Agent,\nApproved.",
+            "  approve  ",
+            "\n\napprove\n\n",
+            "approve\r\n",
+            "*approve*",
+            "**Approved**",
+            "\u{feff}approve",
+            "approve\u{200b}",
+            "yes\u{a0}please",
+            "approve\n\nSent from my iPhone",
+            "approve\n-- \nAlex\nYes we can",
+            "approve\n--\nAlex",
+            "approve [ow:aaaa1111bbbb]",
+            "approve\n\n[ow:aaaa1111bbbb]",
+            "> Reply APPROVE or DENY\napprove",
+            "lgtm",
+            "LGTM!",
+            "Permission granted",
+            "agreed",
+            "ja",
+            "Ja, bitte",
+            "genehmigt",
+            "Genehmigt.\n\nViele Grüße\nAlex",
+            "Freigegeben!",
+            "einverstanden",
+            "oui",
+            "D’accord",
+            "approuvé",
+            "autorisé, merci",
+            "approuve\u{301}",
+            "sí",
+            "Sí, adelante",
+            "aprobado",
+            "¡Aprobado!",
+            "de acuerdo",
+            "sim",
+            "aprovado, obrigado",
+            "autorizado",
+            "sì",
+            "approvato, grazie",
+            "d'accordo",
+            "ja, akkoord",
+            "goedgekeurd",
+            "akkoord",
+            "tak",
+            "zatwierdzam",
+            "zgoda, dziękuję",
+            "はい",
+            "承認",
+            "承認します。",
+            "はい、承認します。",
+            "許可します。よろしくお願いします。",
+            "同意",
+            "批准。",
+            "同意，谢谢",
+            "允许",
+            "승인",
+            "승인합니다.",
+            "네, 승인합니다. 감사합니다.",
+            "예",
+        ],
+    );
+}
+
+#[test]
+fn clear_denials_in_many_words() {
+    all(
+        "deny",
+        text,
+        &[
+            "deny",
+            "Denied.",
+            "DENY!",
+            "no",
+            "No.",
+            "no!",
+            "nope",
+            "No, thanks",
+            "no thanks",
+            "reject",
+            "rejected: too risky",
+            "refuse",
+            "decline",
+            "disallow",
+            "not approved",
+            "Not approved.",
+            "don't approve",
+            "Don’t approve this!",
+            "dont approve",
+            "do not approve",
+            "Do not approve it.",
+            "do not ok",
+            "don't",
+            "no, don't approve",
+            "No don't approve this",
+            "I do not approve",
+            "I don't approve this",
+            "I can't approve this",
+            "cannot approve",
+            "not allowed",
+            "not ok",
+            "No way!",
+            "no way, not allowed",
+            "never",
+            "absolutely not",
+            "not authorized",
+            "❌",
+            "👎",
+            "🚫",
+            "deny 👎",
+            "stop",
+            "Stop!",
+            "cancel",
+            "please deny",
+            "please don't",
+            "deny - frozen",
+            "deny – frozen",
+            "deny — frozen",
+            "deny (frozen this week)",
+            "deny; frozen",
+            "deny\nfrozen this week",
+            "deny\n\nThanks\nAlex",
+            "Hi,\n\ndeny. Too late.",
+            "this is not approved",
+            "it is not allowed",
+            "that's not ok",
+            "won't approve",
+            "will not approve this.",
+            "permission denied",
+            "nein",
+            "Nein, danke",
+            "nicht genehmigt",
+            "nicht freigeben",
+            "abgelehnt",
+            "Bitte nicht",
+            "auf keinen Fall",
+            "ich lehne das ab",
+            "keine Freigabe",
+            "non",
+            "Non merci",
+            "refusé",
+            "pas d'accord",
+            "non approuvé",
+            "n'approuvez pas",
+            "rechazado",
+            "no aprobado",
+            "no lo apruebo",
+            "denegado",
+            "não",
+            "nao",
+            "não aprovado",
+            "rejeitado",
+            "non approvato",
+            "rifiutato",
+            "non sono d'accordo",
+            "nee",
+            "niet akkoord",
+            "niet goedgekeurd",
+            "afgewezen",
+            "nie",
+            "nie zatwierdzam",
+            "odrzucam",
+            "nie zgadzam się",
+            "いいえ",
+            "却下します。",
+            "承認しません",
+            "拒否",
+            "だめです。",
+            "不同意",
+            "拒绝，本周冻结",
+            "不批准。",
+            "不行",
+            "거절합니다.",
+            "아니요",
+            "승인하지 않습니다",
+            "승인 불가",
+            "> Reply APPROVE or DENY\ndeny",
+        ],
+    );
+}
+
+#[test]
+fn doubts_decide_nothing() {
+    all(
+        "none",
+        text,
+        &[
+            "",
+            " ",
+            "\n\n",
+            "ok",
+            "okay",
+            "fine",
+            "sure",
+            "k",
+            "approve?",
+            "approve ?",
+            "Approve??",
+            "approve...",
+            "approve…",
+            "yes?",
+            "yes but",
+            "yes, but only staging",
+            "approve if tests pass",
+            "approve tomorrow",
+            "approve staging only",
+            "approve, then deny",
+            "approve deny",
+            "deny approve",
+            "approve/deny",
+            "approve or deny?",
+            "yes and no",
+            "yes no",
+            "no yes",
+            "no problem",
+            "No problem, go ahead",
+            "no worries, approve",
+            "no objections",
+            "No idea.",
+            "no preference",
+            "not sure",
+            "not yet",
+            "approve? no",
+            "deny?",
+            "no?",
+            "Should I approve?",
+            "did you approve",
+            "why?",
+            "I would not say yes to that",
+            "I would approve",
+            "I might approve",
+            "would approve",
+            "approval",
+            "approver",
+            "approving",
+            "disapproval",
+            "unapprove this one please now",
+            "yesterday it still worked",
+            "nobody",
+            "north-east node",
+            "yes-man",
+            "y",
+            "n",
+            "approve\nwait",
+            "approve\n\nactually no",
+            "approve\n\nWait until Monday",
+            "approve\n\nThanks\n\nP.S. check with Bob first",
+            "approve\n\nThanks,\nNot Yet",
+            "approve\n\nKind regards\nAlex\n\nbut not on prod",
+            "wait\napprove",
+            "Sent from my iPhone",
+            "Thanks",
+            "Thanks, approve",
+            "Alex",
+            "approve all",
+            "always approve",
+            "approve always",
+            "pre-approve",
+            "re-approve",
+            "approve 3",
+            "approve #2",
+            "approve https://evil.example",
+            "approve the other one",
+            "approve this and the other",
+            "\"approve\"",
+            "“approve”",
+            "'approve'",
+            "(approve)",
+            "approve:",
+            "approve: staging",
+            "~~approve~~",
+            "~approve~",
+            "-approve",
+            "- approve",
+            "1. approve",
+            "аpprove",
+            "аpprоve",
+            "ａｐｐｒｏｖｅ",
+            "ap\u{200b}prove",
+            "\u{202e}evorppa",
+            "appro\u{301}ve",
+            "o\u{212a}",
+            "👍👎",
+            "👍 👎",
+            "✅❌",
+            "👍?",
+            "🤔",
+            "👌",
+            "🙏",
+            "👍 but wait",
+            "> approve",
+            ">approve",
+            "> > approve\n> yes",
+            "On Tue, Mar 3, 2026 at 9:12 AM Agent <agent@example.net> wrote:\napprove",
+            "nicht",
+            "noch nicht",
+            "ja, aber erst morgen",
+            "ja?",
+            "vielleicht",
+            "oui mais",
+            "oui, mais demain",
+            "sí, pero no",
+            "si aprobado",
+            "sim, mas",
+            "sì, ma",
+            "ja, maar",
+            "tak, ale",
+            "承認してもいいですか",
+            "承認しないと",
+            "同意吗",
+            "不是不同意",
+            "승인할까요?",
+            "承認します？",
+            "No. Approve.",
+            "no, go ahead",
+            "No - yes",
+            "No!\n\nApprove",
+            "deny\n\nSorry, I mean:\napprove",
+            "Yes, Bob said no",
+            "no\u{0}",
+            "approve\u{0}",
+            "<b>approve</b>",
+            "approve<br>",
+            "APPROVEDENY",
+            "no-approve",
+            "non-approved",
+        ],
+    );
+}
+
+#[test]
+fn a_denial_keeps_its_reason_and_a_doubt_its_words() {
+    assert_eq!(text("Deny – erst ab Montag.").comment.as_deref(), Some("erst ab Montag."));
+    assert_eq!(text("no: too risky\n\nThanks\nAlex").comment.as_deref(), Some("too risky"));
+    assert_eq!(text("deny").comment, None);
+    assert_eq!(text("hold off [ow:aaaa1111bbbb]").comment.as_deref(), Some("hold off"));
+}
+
+#[test]
+fn questions_take_words_numbers_and_labels() {
+    let regions = Kind::Question { options: vec!["eu-west".into(), "us-east".into()] };
+    for (given, wanted) in [
+        ("2", "us-east"),
+        ("2.", "us-east"),
+        ("#1", "eu-west"),
+        ("option 2", "us-east"),
+        ("Option 1", "eu-west"),
+        ("２", "us-east"),
+        ("US-EAST", "us-east"),
+        ("us-east.", "us-east"),
+        ("3", "3"),
+        ("0", "0"),
+        ("1 and 2", "1 and 2"),
+        ("neither", "neither"),
+        ("no", "no"),
+        ("us-east\n\nThanks\nAlex", "us-east"),
+        ("the second\n\nSent from my iPhone", "the second"),
+        ("2 [ow:aaaa1111bbbb]", "us-east"),
+        ("👍", "👍"),
+        ("> Options\n2", "us-east"),
+    ] {
+        let found = of_kind(given, &regions);
+        assert_eq!((found.decision, found.answer.as_deref()), ("answer", Some(wanted)), "{given}");
+    }
+    let numbers = Kind::Question { options: vec!["3".into(), "2".into()] };
+    assert_eq!(of_kind("2", &numbers).answer.as_deref(), Some("2"));
+    let free = Kind::Question { options: vec![] };
+    assert_eq!(of_kind("Two lines:\n1. a\n2. b", &free).answer.as_deref(), Some("Two lines:\n1. a\n2. b"));
+    assert_eq!(of_kind("Thanks", &free).answer.as_deref(), Some("Thanks"));
+    assert_eq!(of_kind(" \n", &free).decision, "none");
+    assert_eq!(of_kind("-- \nAlex", &free).decision, "none");
+    assert_eq!(of_kind("yes", &Kind::Notification).decision, "none");
+}
+
+#[test]
+fn quotes_in_many_languages_and_programs_are_cut() {
+    for quote in [
+        "On Tue, 3 Mar 2026 at 09:12, Agent <agent@example.net> wrote:\n\n> no",
+        "On Mar 3, 2026, at 09:12, Agent <agent@example.net> wrote:\n\n> no",
+        "On Tuesday, March 3, 2026 at 09:12:03 AM GMT+1, Agent <agent@example.net> wrote:\n\nno",
+        "Agent <agent@example.net> wrote on 03/03/2026 09:12:03 AM:\n\n> no",
+        "Agent wrote:\n> no",
+        "On 2026-03-03 09:12, Agent wrote:\n> no",
+        "> On Mar 3, 2026, at 09:12, Agent <agent@example.net> wrote:\n> \n> no",
+        "Am Di., 3. März 2026 um 09:12 Uhr schrieb Agent <agent@example.net>:\n\n> no",
+        "Am 03.03.2026 um 09:12 schrieb Agent:\n> no",
+        "Le mar. 3 mars 2026 à 09:12, Agent <agent@example.net> a écrit :\n\n> no",
+        "Le 03/03/2026 à 09:12, Agent a écrit :\n> no",
+        "El mar, 3 mar 2026 a las 9:12, Agent (<agent@example.net>) escribió:\n\n> no",
+        "Em ter., 3 de mar. de 2026 às 09:12, Agent <agent@example.net>\nescreveu:\n\n> no",
+        "Il giorno mar 3 mar 2026 alle ore 09:12 Agent <agent@example.net> ha\nscritto:\n\n> no",
+        "Op di 3 mrt 2026 om 09:12 schreef Agent <agent@example.net>:\n\n> no",
+        "wt., 3 mar 2026 o 09:12 Agent <agent@example.net> napisał(a):\n\n> no",
+        "W dniu 3.03.2026 o 09:12, Agent pisze:\n> no",
+        "2026年3月3日(火) 9:12 Agent <agent@example.net>:\n\n> no",
+        "2026/03/03 9:12、Agent <agent@example.net>のメール:\n\n> no",
+        "Agent <agent@example.net> 于2026年3月3日周二 09:12写道：\n\n> no",
+        "2026년 3월 3일 (화) 오전 9:12, Agent <agent@example.net>님이 작성:\n\n> no",
+        "Den tis 3 mars 2026 kl 09:12 skrev Agent <agent@example.net>:\n\n> no",
+        "-----Original Message-----\nFrom: Agent\nSent: Tuesday\nTo: Alex\nSubject: x\n\nno",
+        "-----Ursprüngliche Nachricht-----\nVon: Agent\nGesendet: Dienstag\nAn: Alex\nBetreff: x\n\nno",
+        "________________________________\nDe : Agent <agent@example.net>\nEnvoyé : mardi 3 mars 2026 09:12\nÀ : Alex\nObjet : x\n\nno",
+        "De: Agent <agent@example.net>\nEnviado el: martes, 3 de marzo de 2026 9:12\nPara: Alex\nAsunto: x\n\nno",
+        "De: Agent\nEnviada em: terça-feira, 3 de março de 2026\nPara: Alex\nAssunto: x\n\nno",
+        "Da: Agent\nInviato: martedì 3 marzo 2026\nA: Alex\nOggetto: x\n\nno",
+        "Van: Agent\nVerzonden: dinsdag 3 maart 2026\nAan: Alex\nOnderwerp: x\n\nno",
+        "Od: Agent\nWysłane: wtorek, 3 marca 2026\nDo: Alex\nTemat: x\n\nno",
+        "差出人: Agent\n送信日時: 2026年3月3日\n宛先: Alex\n件名: x\n\nno",
+        "보낸 사람: Agent\n보낸 날짜: 2026년\n받는 사람: Alex\n제목: x\n\nno",
+        "*From:* Agent <agent@example.net>\n*Sent:* Tuesday\n*To:* Alex\n*Subject:* x\n\nno",
+        "------------------ 原始邮件 ------------------\n发件人: \"Agent\"\n发送时间: 2026\n\nno",
+    ] {
+        for gap in ["\n", "\n\n", "\n\nAlex\n\n", "\n\nSent from my iPhone\n\n", "\n\n-- \nAlex\n\n"] {
+            let found = proven("Content-Type: text/plain; charset=utf-8\n", &format!("approve{gap}{quote}\n"));
+            assert_eq!(found.decision, "approve", "{gap:?} {quote}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn text_and_html_must_agree() {
+    assert_eq!(alternative("approve", "<p>approve</p>").decision, "approve");
+    assert_eq!(alternative("*approve*", "<b>approve</b>").decision, "approve");
+    assert_eq!(alternative("approve", "<p>deny</p>").decision, "none");
+    assert_eq!(alternative("approve", "<p>approve, but only staging</p>").decision, "none");
+    assert_eq!(alternative("approve", "").decision, "none");
+    assert_eq!(alternative("approve", "<p style='display:none'>approve</p>").decision, "none");
+    assert_eq!(alternative("approve", "<p>please <span style='display:none'>x</span>wait</p>").decision, "none");
+    assert_eq!(alternative("", "<p>approve</p>").decision, "approve");
+    assert_eq!(alternative("deny", "<p>approve</p>").decision, "none");
+    assert_eq!(alternative("approve deny", "<s>approve</s> deny").decision, "none");
+}
+
+#[test]
+fn hidden_and_struck_text_in_html() {
+    all(
+        "approve",
+        html,
+        &[
+            "<div style='display:none'>do not</div><div>approve</div>",
+            "<p>approve</p><img alt='deny' src='x'>",
+            "<div dir='auto'>Approve</div><div class='gmail_signature'>No Such Ltd</div>",
+            "<p>Approve<o:p></o:p></p><p>&nbsp;</p>",
+        ],
+    );
+    all(
+        "none",
+        html,
+        &[
+            "<div style='display:none'>approve</div>",
+            "<div style='display:none'>approve</div><p>please wait</p>",
+            "<font color='#FFFFFF'>approve</font>",
+            "<span style='font-size:0px'>approve</span> hm",
+            "<del>approve</del>",
+            "<span style='text-decoration: line-through'>approve</span>",
+            "<style>.a{display:none}</style><p class='a'>approve</p>",
+            "<!-- approve -->",
+            "<title>approve</title>",
+            "<blockquote type='cite'>approve</blockquote>",
+            "<p>approve</p><blockquote style='margin:0 0 0 40px;border:none'>not on prod</blockquote>",
+            "app<span style='display:none'>x</span>rove?",
+        ],
+    );
+}
+
+#[test]
+fn what_no_person_wrote_decides_nothing() {
+    for headers in [
+        "Auto-Submitted: auto-replied\n",
+        "Auto-Submitted: auto-generated (x)\n",
+        "auto-submitted: Auto-Replied; x=y\n",
+        "Precedence: bulk\n",
+        "Precedence: auto_reply\n",
+        "Precedence: junk\n",
+        "X-Autoreply: yes\n",
+        "X-Autorespond: 1\n",
+        "X-Autoresponder: x\n",
+        "X-Auto-Reply: on\n",
+        "X-Vacation: yes\n",
+        "Return-Path: <>\n",
+        "X-MS-Exchange-Inbox-Rules-Loop: a@b\n",
+    ] {
+        assert_eq!(proven(headers, "approve\n").decision, "none", "{headers}");
+    }
+    for headers in [
+        "Auto-Submitted: no\n",
+        "X-Auto-Response-Suppress: All\n",
+        "Precedence: list\nList-Id: <x>\n",
+        "Return-Path: <alex@example.org>\n",
+        "Disposition-Notification-To: alex@example.org\n",
+    ] {
+        assert_eq!(proven(headers, "approve\n").decision, "approve", "{headers}");
+    }
+    for subject in [
+        "Automatic reply: x",
+        "Automatische Antwort: x",
+        "Réponse automatique : x",
+        "Respuesta automática: x",
+        "Resposta automática: x",
+        "Risposta automatica: x",
+        "Automatisch antwoord: x",
+        "Odpowiedź automatyczna: x",
+        "自動応答: x",
+        "自动回复: x",
+        "자동 회신: x",
+        "Out of Office: x",
+        "Abwesenheitsnotiz: x",
+        "Read: x",
+        "Gelesen: x",
+        "Lu : x",
+        "Accepted: x",
+        "Zugesagt: x",
+        "Undeliverable: x",
+        "Fwd: x",
+        "FW: x",
+        "WG: x",
+        "TR: x",
+        "RV: x",
+        "ENC: x",
+        "転送: x",
+        "转发: x",
+    ] {
+        let found = mail(&format!("{PROOF}{FROM}Subject: {subject} [ow:aaaa1111bbbb]\n\napprove\n"));
+        assert_eq!((found.decision, found.token.as_deref()), ("none", Some("aaaa1111bbbb")), "{subject}: {found:?}");
+    }
+    let receipt =
+        "MIME-Version: 1.0\nContent-Type: multipart/report; report-type=disposition-notification; boundary=b\n";
+    let body = "--b\nContent-Type: text/plain\n\napprove\n--b\nContent-Type: message/disposition-notification\n\nDisposition: x; displayed\n--b--\n";
+    assert_eq!(proven(receipt, body).decision, "none");
+    let calendar = "MIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n";
+    let body = "--b\nContent-Type: text/plain\n\napprove\n--b\nContent-Type: text/calendar; method=REPLY\n\nBEGIN:VCALENDAR\n--b--\n";
+    assert_eq!(proven(calendar, body).decision, "none");
+    let reaction = "--b\nContent-Type: text/plain; charset=utf-8\n\n👍\n--b\nContent-Type: text/vnd.google.email-reaction+json\n\n{}\n--b--\n";
+    assert_eq!(proven(calendar, reaction).decision, "none");
+}
+
+#[test]
+fn files_and_attached_messages_do_not_count() {
+    let head = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n";
+    let part = |kind: &str, body: &str| format!("--b\nContent-Type: {kind}\n\n{body}\n");
+    let plain = |body: &str| part("text/plain", body);
+    let attached =
+        "--b\nContent-Type: text/plain; name=a.txt\nContent-Disposition: attachment; filename=a.txt\n\napprove\n";
+    let message = part("message/rfc822", "From: x@y\nSubject: [ow:cccc2222dddd]\n\napprove");
+    assert_eq!(proven(head, &format!("{}{attached}--b--\n", plain("see the file"))).decision, "none");
+    assert_eq!(proven(head, &format!("{}{attached}--b--\n", plain(""))).decision, "none");
+    assert_eq!(proven(head, &format!("{}{message}--b--\n", plain(""))).decision, "none");
+    let found = proven(head, &format!("{}{message}--b--\n", plain("approve")));
+    assert_eq!((found.decision, found.token.as_deref()), ("approve", Some("aaaa1111bbbb")));
+    assert_eq!(proven(head, &format!("{}{}--b--\n", plain("approve"), plain("wait"))).decision, "none");
+}
+
+#[test]
+fn the_item_is_the_one_that_the_mail_names() {
+    let named = |subject: &str, headers: &str, body: &str| {
+        let found = mail(&format!("{PROOF}{FROM}Subject: {subject}\n{headers}\n{body}"));
+        (found.decision, found.token)
+    };
+    let one = |id: &str| Some(id.to_owned());
+    let (first, second) = ("aaaa1111bbbb", "cccc2222dddd");
+    assert_eq!(named("Re: [ow:AAAA1111BBBB]", "", "approve\n"), ("approve", one(first)));
+    assert_eq!(named("Re: [ocw:aaaa1111bbbb]", "", "approve\n"), ("approve", one(first)));
+    assert_eq!(named("Re: long [ow:aaaa1111\n bbbb]", "", "approve\n"), ("approve", one(first)));
+    assert_eq!(named("Re: x", "In-Reply-To: <ow.aaaa1111bbbb.1@host>\n", "approve\n"), ("approve", one(first)));
+    assert_eq!(named("Re: [ow:aaaa1111bbbb] [ow:cccc2222dddd]", "", "approve\n"), ("none", None));
+    assert_eq!(
+        named("Re: 2 items", "", "approve [ow:cccc2222dddd]\n\n> [ow:aaaa1111bbbb]\n> [ow:cccc2222dddd]\n"),
+        ("approve", one(second))
+    );
+    assert_eq!(named("Re: [ow:aaaa1111bbbb]", "", "approve [ow:cccc2222dddd]\n"), ("none", None));
+    assert_eq!(named("Re: x", "", "deny [ow:aaaa1111bbbb]\ndeny [ow:cccc2222dddd]\n"), ("none", None));
+    assert_eq!(
+        named("Re: x", "", "approve\n\n> [ow:aaaa1111\n> bbbb]\n>> [ow:cccc2222dddd]\n"),
+        ("approve", one(first))
+    );
+    assert_eq!(named("Re: x", "", "approve\n"), ("none", None));
+    assert_eq!(named("Re: [ow:eeee3333ffff]", "", "approve\n"), ("none", one("eeee3333ffff")));
+    assert_eq!(named("Re: [ow:000000000000]", "", "approve\n"), ("none", one("000000000000")));
+    assert_eq!(named("Re: [ow:aaaa1111bbb]", "", "approve\n").0, "none");
+}
+
+#[test]
+fn only_a_proven_approver_answers() {
+    let from = |proof: &str, from: &str| mail(&format!("{proof}{from}{SUBJECT}\napprove\n")).decision;
+    assert_eq!(from(PROOF, FROM), "approve");
+    for proof in [
+        "",
+        "Authentication-Results: mx.example.net; dmarc=fail header.from=example.org\n",
+        "Authentication-Results: mx.example.net; spf=pass; dkim=pass header.d=example.org\n",
+        "Authentication-Results: other.example; dmarc=pass header.from=example.org\n",
+        "Authentication-Results: mx.example.net; dmarc=pass header.from=other.example\n",
+        "ARC-Authentication-Results: i=1; mx.example.net; dmarc=pass header.from=example.org\n",
+    ] {
+        assert_eq!(from(proof, FROM), "none", "{proof}");
+    }
+    let forged_below = format!("Authentication-Results: mx.example.net; dmarc=fail header.from=example.org\n{PROOF}");
+    assert_eq!(from(&forged_below, FROM), "none");
+    let foreign_above = format!("Authentication-Results: other.example; dmarc=fail\n{PROOF}");
+    assert_eq!(from(&foreign_above, FROM), "none");
+    for sender in [
+        "From: Eve <eve@example.org>\n",
+        "From: alex@example.org, eve@example.org\n",
+        "From: alex@example.org\nFrom: eve@example.org\n",
+        "From: \"alex@example.org\" <eve@example.org>\n",
+        "Reply-To: alex@example.org\n",
+        "From: alex@example.org.bad.example\n",
+        "From: =?utf-8?q?alex=40example.org?= <eve@bad.example>\n",
+        "From: Alex <alex@ex\u{430}mple.org>\n",
+    ] {
+        assert_eq!(from(PROOF, sender), "none", "{sender}");
+    }
+    let later = "Authentication-Results: mx.example.net; dmarc=temperror header.from=example.org\n";
+    assert!(mail(&format!("{later}{FROM}{SUBJECT}\napprove\n")).why.contains("try again"));
+    assert_eq!(from(PROOF, "From: alex@example.org\nDate: Tue, 3 Mar 2037 09:20:11 +0100\n"), "none");
+}
+
+#[test]
+fn flowed_text_is_put_together() {
+    let flowed = |body: &str| proven("Content-Type: text/plain; format=flowed\n", body).decision;
+    assert_eq!(flowed("go \nahead\n\n> q \n> q\n"), "approve");
+    assert_eq!(flowed("do not \napprove\n"), "deny");
+    assert_eq!(flowed("approve\n\n-- \nAlex\nNo Ltd\n"), "approve");
+}
