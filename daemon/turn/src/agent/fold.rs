@@ -20,6 +20,10 @@ impl AgentTurn {
                 self.stage = Stage::Ended;
             }
             (Stage::New, Fact::Started { .. }) => self.stage = Stage::Idle,
+            // A person may set a chat before anything is said in it.
+            (Stage::New, Fact::ModeSet { .. } | Fact::ModelSet { .. } | Fact::RootGranted { .. }) => {
+                self.fold(&recorded.fact, at);
+            }
             (Stage::New, _) => {}
             (_, fact) => self.fold(fact, at),
         }

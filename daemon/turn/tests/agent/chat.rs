@@ -175,6 +175,18 @@ fn the_model_and_the_mode_change_between_turns_with_a_marker_where_there_is_hist
 }
 
 #[test]
+fn what_is_set_before_anything_was_said_holds() {
+    let mut world = World::chat([text("hi")]);
+    world.journal.clear();
+    world.turn = ow_turn::AgentTurn::new(std::sync::Arc::clone(&world.setup));
+    world.record(Fact::ModeSet { mode: Mode::Plan });
+    world.record(Fact::ModelSet { model: "a:b".into() });
+    world.person("hello");
+    world.run();
+    assert_eq!((world.turn.model(), world.turn.mode()), (Some("a:b"), Mode::Plan));
+}
+
+#[test]
 fn a_refused_turn_leaves_the_chat_usable() {
     let mut world = World::chat([Reply { finish: Finish::Refusal, ..text("no") }, text("sure")]);
     world.person("a");
