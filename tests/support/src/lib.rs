@@ -1,4 +1,5 @@
-//! The running system, held by a test: real binaries, a scratch home, real signals, and a stub of a model provider.
+//! The running system, held by a test: real binaries, a scratch home, real signals, a stub of a model
+//! provider, and a terminal.
 //!
 //! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
 //! when its owner is dropped.
@@ -7,9 +8,11 @@ mod fault;
 pub mod model_server;
 mod owctl;
 mod owd;
+mod terminal;
 mod wait;
 
 pub use fault::{Fault, FaultAction, FaultCall};
 pub use owctl::{Answer, Owctl};
 pub use owd::{Owd, Scratch, binary, id, rows};
+pub use terminal::Terminal;
 pub use wait::{LIMIT, monotonic, until};

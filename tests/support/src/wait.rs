@@ -29,6 +29,6 @@ pub fn monotonic() -> Duration {
 }
 
 /// Gives the processor away between two looks at a condition.
-fn pause() {
+pub(crate) fn pause() {
     std::thread::park_timeout(Duration::from_millis(5));
 }
