@@ -76,7 +76,7 @@ pub(crate) struct Described {
 }
 
 /// Dollars for a million tokens.
-#[derive(Clone, Copy, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Price {
     pub(crate) input: f64,
     pub(crate) cached: f64,

@@ -50,16 +50,26 @@ impl Tool {
     }
 }
 
+fn listed(context: &Context) -> Result<Vec<Listed>, Failure> {
+    let (_, settings) = config::load(None, context, &Host::new(&environment))?;
+    let overrides: Vec<RiskOverride> = settings
+        .tool_risk
+        .iter()
+        .map(|(pattern, risk)| RiskOverride { pattern: pattern.clone(), risk: *risk })
+        .collect();
+    Ok(OWN_TOOLS.iter().map(|tool| Listed::of(tool, &overrides)).collect())
+}
+
+/// Name, risk and use of each tool.
+pub(crate) fn in_short(context: &Context) -> Result<Vec<[String; 3]>, Failure> {
+    let tools = listed(context)?.into_iter();
+    Ok(tools.map(|tool| [tool.name.into(), word(tool.risk).into(), tool.about().into()]).collect())
+}
+
 impl List {
     #[expect(clippy::unused_self, reason = "every command runs by its own method")]
     fn run(&self, context: &Context) -> Result<(), Failure> {
-        let (_, settings) = config::load(None, context, &Host::new(&environment))?;
-        let overrides: Vec<RiskOverride> = settings
-            .tool_risk
-            .iter()
-            .map(|(pattern, risk)| RiskOverride { pattern: pattern.clone(), risk: *risk })
-            .collect();
-        let listed: Vec<Listed> = OWN_TOOLS.iter().map(|tool| Listed::of(tool, &overrides)).collect();
+        let listed = listed(context)?;
         context.out.give(&listed, |listed| {
             let mut table = Table::new(context.out, &["TOOL", "RISK", "PARALLEL", "SOURCE", "USED BY", "WHAT IT DOES"]);
             for tool in listed {
@@ -73,9 +83,7 @@ impl List {
                     Cell::text(if tool.parallel { "yes" } else { "no" }),
                     Cell::text(tool.source),
                     Cell::text(tool.used_by),
-                    Cell::text(
-                        tool.summary.split_once(". ").map_or(tool.summary, |(first, _)| first).trim_end_matches('.'),
-                    ),
+                    Cell::text(tool.about()),
                 ]);
             }
             table.show()
@@ -85,6 +93,11 @@ impl List {
 }
 
 impl Listed {
+    /// What it does, in a sentence.
+    fn about(&self) -> &'static str {
+        self.summary.split_once(". ").map_or(self.summary, |(first, _)| first).trim_end_matches('.')
+    }
+
     fn of(tool: &OwnTool, overrides: &[RiskOverride]) -> Self {
         let name: ToolName = tool.name.parse().expect("a tool's name");
         let risk = overridden_risk(&name, overrides).unwrap_or(tool.risk);

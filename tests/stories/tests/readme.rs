@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ow_test_support::{Scratch, binary, until};
+use ow_test_support::model_server::{ModelReply, ModelServer};
+use ow_test_support::{Scratch, Terminal, binary, until};
 
 /// One fenced block: what stands after the fence, and its text.
 fn blocks(text: &str) -> Vec<(String, String)> {
@@ -52,7 +53,7 @@ fn the_readme_tells_what_works() {
                     assert!(output.status.success(), "{line}: {told}{}", String::from_utf8_lossy(&output.stdout));
                     ran += 1;
                 }
-                // The demo's own story, the tests themselves, the installation and the service have theirs.
+                // The demo's own story, chats, the tests themselves, the installation and the service have theirs.
                 "sh demo" => assert_eq!(line, "cargo build --release --bins && target/release/owd demo"),
                 "sh tests" => assert_eq!(line, "tests/run"),
                 "sh install" => {
@@ -77,6 +78,40 @@ fn the_readme_tells_what_works() {
     }
     let stop = scratch.command().arg("stop").output().expect("owd");
     assert!(stop.status.success());
+}
+
+#[test]
+fn the_readme_tells_how_to_chat() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).expect("a README");
+    let model = ModelServer::start();
+    model.answer(|_| ModelReply::text("As you say.").into());
+    let scratch = Scratch::new();
+    let provider = format!("[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n", model.url());
+    scratch.config(&format!("[agent]\nmodel = \"stub:small\"\n\n{provider}"));
+    fs::write(scratch.work().join("notes.txt"), "x = 1").expect("a file");
+    let _owd = scratch.start();
+    let programs = binary("owd").parent().expect("a folder").to_owned();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let lines: Vec<String> = blocks(&readme)
+        .into_iter()
+        .filter(|(kind, _)| kind == "sh chat")
+        .flat_map(|(_, block)| block.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert!(lines.len() > 6, "{lines:?}");
+    for line in lines {
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(scratch.work());
+        command.env("PATH", &path).env("OWD_HOME", scratch.path()).env_remove("NO_COLOR");
+        let mut terminal = Terminal::start(&mut command, 100, 40);
+        if line.starts_with("owctl chat") && !line.contains(" -p ") {
+            terminal.shows("/help");
+            terminal.press("go on\r");
+            terminal.shows("As you say.");
+            terminal.shows("model call");
+            terminal.press("/quit\r");
+        }
+        assert_eq!(terminal.ended(), 0, "{line}\n{}", terminal.screen());
+    }
 }
 
 /// An owd that the README starts detached; stopped also where a command of it fails.

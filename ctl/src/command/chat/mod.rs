@@ -10,14 +10,19 @@ use crate::reference::Reference;
 mod attach;
 mod opening;
 mod script;
+mod talk;
 
 /// Talk with an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   owctl chat                                 in this folder
   owctl chat --continue                      go on with the last one
+  owctl chat --mode plan --attach notes.txt  it only looks, and proposes what to do
   owctl chat -p 'why does the build fail?'   one question, from a script
   git diff | owctl chat -p 'review this' --mode plan
+
+What the agent asks is answered by a key. Ctrl-C interrupts the turn, once more leaves; a turn that runs goes on and its
+questions are in the Inbox. /help lists the chat's own commands and keys.
 
 With -p, or with something piped in, only the answer is printed; with --json all events, a line each. The exit code is 0
 if the turn was completed. What the agent asks meanwhile is in the Inbox: the exit code is then 1, and the turn goes on
@@ -68,6 +73,10 @@ impl Chat {
             return Err(Failure::usage("there is no terminal to talk over, and nothing was piped in")
                 .hint("say it with -p: owctl chat -p 'why does the build fail?'"));
         }
-        Err(Failure::usage("say it with -p: owctl chat -p 'why does the build fail?'"))
+        if context.out.is_json() {
+            return Err(Failure::usage("on a terminal a chat is for people")
+                .hint("say it with -p: owctl chat --json -p 'why does the build fail?'"));
+        }
+        context.with_daemon(async |owd| talk::talk(owd, self, context).await)
     }
 }

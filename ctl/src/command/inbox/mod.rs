@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Failure;
 
-mod answer;
+pub(crate) mod answer;
 mod approve;
 mod deny;
 mod list;
