@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ow_stories::{ASKING, asking, executions};
+use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, binary, id, until};
 use serde_json::{Value, json};
 
@@ -151,6 +152,30 @@ fn hooks_hear_of_a_session_once_at_its_beginning_and_once_at_its_end() {
     assert_eq!((&told[1]["tool_name"], &told[1]["tool_input"]), (&json!("write_file"), &input));
     assert!(told[1]["tool_response"].is_null() && told[0]["tool_name"].is_null());
     assert!(told[2]["tool_response"].is_object() && told[2]["tool_response"]["error"].is_null());
+}
+
+/// P1, P7: what the agent is to do is durable before a hook hears of it.
+#[test]
+fn an_agent_goes_on_when_owd_is_killed_while_a_hook_hears_of_its_start() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("Done."));
+    let scratch = Scratch::new();
+    hook(&scratch, "slow", "#!/bin/sh\necho told >> \"${0%/*}/told\"\nexec sleep 60\n");
+    scratch.config(&format!(
+        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
+         [[hook]]\nevent = \"session-start\"\ncommand = \"./slow\"\ntimeout = \"60s\"\n",
+        model.url()
+    ));
+    scratch.task("agent", "goal = \"Say hello\"\n");
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "agent"]);
+    let told = scratch.path().join("config/hooks/told");
+    until("the hook runs", || told.exists().then_some(()));
+    owd.kill();
+    let owd = scratch.start();
+    owd.run_in("agent", "succeeded");
+    assert!(model.last().json().to_string().contains("Say hello"));
+    assert_eq!(fs::read_to_string(told).expect("it was told"), "told\n", "it is told once");
 }
 
 #[test]

@@ -285,29 +285,32 @@ impl AgentCourse {
         }
     }
 
+    /// The session's first facts. What it is to do is durable with the very first of them: a crash while a hook is told
+    /// leaves no session that waits for words which nobody will say.
     async fn start(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
         let context = self.session.context().await?;
-        info!(cause = ?self.session.run.cause, "session started");
-        let cause = self.session.run.cause.clone();
         let goal = self.spec().agent.as_ref().and_then(|agent| agent.goal.clone());
-        self.record(Fact::Started { cause, context: context.clone() });
-        if !self.session.is_nested() {
-            self.session.tell_hooks_of(HookEvent::SessionStart, stop).await?;
+        let inputs = goal.map_or(Ok(vec![]), |goal| inputs::task_inputs(&goal, &context));
+        if !self.session.turn.has_started() {
+            info!(cause = ?self.session.run.cause, "session started");
+            let cause = self.session.run.cause.clone();
+            self.record(Fact::Started { cause, context });
         }
-        let Some(goal) = goal else { return Ok(Onward::Continue) };
-        match inputs::task_inputs(&goal, &context) {
-            Ok(inputs) => {
-                for input in inputs {
-                    self.record(Fact::Input { number: None, input });
-                }
-                Ok(Onward::Continue)
-            }
+        let inputs = match inputs {
+            Ok(inputs) => inputs,
             Err(message) => {
                 let outcome = Outcome::Failed { failure: Failure::Template, message };
                 self.session.end(outcome, &Stop::new()).await?;
-                Ok(Onward::Left)
+                return Ok(Onward::Left);
             }
+        };
+        for input in inputs {
+            self.record(Fact::Input { number: None, input });
         }
+        if !self.session.is_nested() {
+            self.session.tell_hooks_of(HookEvent::SessionStart, stop).await?;
+        }
+        Ok(Onward::Continue)
     }
 
     /// Does what the person told the session beside messages.

@@ -7,7 +7,7 @@ use crate::{Doubt, Permission};
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one exists at a time, and it is moved once")]
 pub enum AgentEffect {
-    /// Write the first fact, [`Fact::Started`], and the goal as the first inputs.
+    /// Write the first fact, [`Fact::Started`], unless it is there, and the goal as the first inputs, in one transaction.
     Start,
     /// Append these in order; nothing in the world changes.
     Record(Vec<Fact>),

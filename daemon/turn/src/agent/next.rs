@@ -20,6 +20,7 @@ impl AgentTurn {
         }
         match &self.stage {
             Stage::New => AgentEffect::Start,
+            Stage::Idle if self.lacks_goal() => AgentEffect::Start,
             Stage::Ended => AgentEffect::End(Outcome::Succeeded),
             Stage::Closing(end) => self.end(end),
             // The person wants the history shortened between two turns, or wanted it and it is under way.

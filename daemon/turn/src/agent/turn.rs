@@ -278,6 +278,12 @@ impl AgentTurn {
         matches!(self.stage, Stage::Ended)
     }
 
+    /// Whether the session's first fact is in the journal.
+    #[must_use]
+    pub const fn has_started(&self) -> bool {
+        !matches!(self.stage, Stage::New)
+    }
+
     /// Nothing to do until an input.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
@@ -329,6 +335,11 @@ impl AgentTurn {
 
     pub(super) fn is_chat(&self) -> bool {
         self.setup.spec.agent.as_ref().is_some_and(|agent| agent.goal.is_none())
+    }
+
+    /// A task's session that began, and whose goal is not in the journal: nobody else will say it.
+    pub(super) fn lacks_goal(&self) -> bool {
+        !self.is_chat() && self.history().is_empty() && self.queue.is_empty()
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&ToolDecl> {

@@ -281,3 +281,11 @@ fn a_failed_call_is_an_error_result() {
     assert_eq!(world.run(), SUCCEEDED);
     assert_eq!(world.result(0), "[failed: timed out] ran longer than 10m");
 }
+
+#[test]
+fn a_task_whose_goal_was_never_written_is_told_it() {
+    let mut world = World::task([text("ok")]);
+    world.crash(1);
+    assert_eq!(world.run(), SUCCEEDED);
+    assert_eq!(world.requests.len(), 1);
+}

@@ -172,11 +172,17 @@ impl World {
             requests: vec![],
             items: 0,
         };
-        world.record(Fact::Started { cause: Cause::Schedule, context: json!({}) });
-        if world.setup.spec.agent.as_ref().is_some_and(|agent| agent.goal.is_some()) {
-            world.say("do it", Source::Task);
-        }
+        world.start();
         world
+    }
+
+    fn start(&mut self) {
+        if !self.turn.has_started() {
+            self.record(Fact::Started { cause: Cause::Schedule, context: json!({}) });
+        }
+        if self.setup.spec.agent.as_ref().is_some_and(|agent| agent.goal.is_some()) {
+            self.say("do it", Source::Task);
+        }
     }
 
     pub(crate) fn record(&mut self, fact: Fact) {
@@ -218,7 +224,7 @@ impl World {
 
     pub(crate) fn step(&mut self) -> Option<Rest> {
         match self.next() {
-            AgentEffect::Start => self.record(Fact::Started { cause: Cause::Schedule, context: json!({}) }),
+            AgentEffect::Start => self.start(),
             AgentEffect::Record(facts) => {
                 assert!(!facts.is_empty(), "nothing to record");
                 for fact in facts {
