@@ -90,6 +90,19 @@ impl Live {
     }
 }
 
+/// Those who watch one session, at one point of its journal.
+pub(crate) struct Watchers {
+    pub(crate) live: Arc<Live>,
+    pub(crate) session: SessionId,
+    pub(crate) at: u32,
+}
+
+impl Watchers {
+    pub(crate) fn send(&self, kind: LiveKind, payload: impl FnOnce() -> Value) {
+        self.live.send(self.session, self.at, kind, payload);
+    }
+}
+
 /// One watcher of a session.
 #[derive(Debug)]
 pub struct LiveReceiver {

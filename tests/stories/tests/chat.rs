@@ -117,6 +117,25 @@ fn all_events_are_told_in_json() {
 }
 
 #[test]
+fn what_a_sub_agent_says_and_does_is_not_shown_as_the_session_s_own() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("delegate", json!({ "goal": "What does note.txt say?" }))]));
+    let mut inner = ModelReply::calls((0..8).map(|n| ("read_file", json!({ "path": format!("note{n}.txt") }))));
+    inner.text = "Let me look.".into();
+    model.push(inner);
+    model.push(ModelReply::text("It says: plum."));
+    model.push(ModelReply::text("Plum."));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let answer = chat(&owd, &scratch, &["--json", "-p", "what does it say?"], None);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(!answer.stdout.contains("Let me look.") && !answer.stdout.contains("read_file"), "{}", answer.stdout);
+    let events: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let text = events.iter().filter(|event| event["event"] == "text");
+    assert_eq!(text.filter_map(|event| event["data"]["text"].as_str()).collect::<String>(), "Plum.");
+}
+
+#[test]
 fn an_attachment_reaches_the_model() {
     let model = ModelServer::start();
     model.push(ModelReply::text("Read."));

@@ -25,7 +25,7 @@ pub use setup::{Agents, ModelDefaults};
 use crate::command::{Command, CommandReceiver, Commands};
 use crate::course::timed_out;
 use crate::engine::Engine;
-use crate::live::LiveKind;
+use crate::live::{LiveKind, Watchers};
 use crate::session::{Session, Turn};
 use crate::{Stop, StopReason};
 use sent::SentLog;
@@ -259,8 +259,16 @@ impl AgentCourse {
         &self.session.engine
     }
 
+    /// Those who watch the session. Nobody watches a sub-agent: of what it does its report alone is seen.
+    fn watchers(&self) -> Option<Watchers> {
+        let (live, session, at) = (self.engine().live(), self.session.run.id, self.session.length());
+        (!self.session.is_nested()).then_some(Watchers { live, session, at })
+    }
+
     fn tell(&self, kind: LiveKind, payload: impl FnOnce() -> serde_json::Value) {
-        self.engine().live().send(self.session.run.id, self.session.length(), kind, payload);
+        if let Some(watchers) = self.watchers() {
+            watchers.send(kind, payload);
+        }
     }
 
     /// Folds a fact in, and tells those who watch.

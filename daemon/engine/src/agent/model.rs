@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, SessionId, Usage};
+use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, Usage};
 use ow_provider::{Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, ToolChoice, Tools};
 use ow_store::StoreError;
 use serde_json::json;
@@ -14,7 +14,7 @@ use super::sent::LONGEST_INLINE;
 use super::{AgentCourse, Onward, prompt};
 use crate::Stop;
 use crate::command::Command;
-use crate::live::{Live, LiveKind};
+use crate::live::{LiveKind, Watchers};
 use crate::session::persist;
 
 /// A model call as the turn wants it.
@@ -63,10 +63,8 @@ impl AgentCourse {
         let request = self.request(&ask).await?;
 
         let cancel = CancellationToken::new();
-        let (session, at) = (self.session.run.id, self.session.length());
-        let shown = ask.purpose != Purpose::Summary;
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
-        let mut tell = teller(self.engine().live(), session, at, shown, Arc::clone(&notices));
+        let mut tell = teller(self.watchers(), ask.purpose != Purpose::Summary, Arc::clone(&notices));
         let waited = {
             let mut completion = std::pin::pin!(router.complete(&goals, &request, &mut *tell, &cancel));
             // A model that is silent for ever does not outlive the run's own time.
@@ -194,28 +192,29 @@ impl AgentCourse {
 
 /// Tells those who watch of a reply as it comes, and keeps what the journal is to say of the way to it.
 fn teller(
-    live: Arc<Live>,
-    session: SessionId,
-    at: u32,
+    watchers: Option<Watchers>,
     shown: bool,
     notices: Arc<Mutex<Vec<String>>>,
 ) -> Box<dyn FnMut(Progress<'_>) + Send> {
-    let note = move |live: &Live, text: String| {
+    let send = move |kind, payload: &dyn Fn() -> serde_json::Value| {
+        if let Some(watchers) = &watchers {
+            watchers.send(kind, payload);
+        }
+    };
+    let note = move |send: &dyn Fn(LiveKind, &dyn Fn() -> serde_json::Value), text: String| {
         // What was shown of the reply is void: it begins anew.
-        live.send(session, at, LiveKind::Notice, || json!({ "text": text, "restart": true }));
+        send(LiveKind::Notice, &|| json!({ "text": text, "restart": true }));
         notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     };
     Box::new(move |progress| match progress {
         Progress::Delta(_) if !shown => {}
-        Progress::Delta(Delta::Text(text)) => live.send(session, at, LiveKind::Text, || json!({ "text": text })),
-        Progress::Delta(Delta::Reasoning(text)) => {
-            live.send(session, at, LiveKind::Reasoning, || json!({ "text": text }));
-        }
+        Progress::Delta(Delta::Text(text)) => send(LiveKind::Text, &|| json!({ "text": text })),
+        Progress::Delta(Delta::Reasoning(text)) => send(LiveKind::Reasoning, &|| json!({ "text": text })),
         Progress::Delta(Delta::CallStarted { .. }) => {}
         Progress::Waiting { model, attempt, delay, error } => {
             let seconds = delay.as_secs_f32().ceil();
-            note(&live, format!("{model}: {error}; trying again in {seconds} s (attempt {attempt})"));
+            note(&send, format!("{model}: {error}; trying again in {seconds} s (attempt {attempt})"));
         }
-        Progress::Switched { from, to, error } => note(&live, format!("{from}: {error}; {to} takes over")),
+        Progress::Switched { from, to, error } => note(&send, format!("{from}: {error}; {to} takes over")),
     })
 }
