@@ -1,6 +1,11 @@
 //! Agents' tasks, end to end: the real owd, and a stub of a model that follows the published stream format.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, id, rows};
@@ -11,9 +16,14 @@ const MARK: &str = concat!("TO", "DO");
 
 /// A scratch place whose agents speak to this model.
 fn with_model(model: &ModelServer) -> Scratch {
+    with_model_and(model, "")
+}
+
+/// The same, with this at the end of the configuration.
+fn with_model_and(model: &ModelServer, more: &str) -> Scratch {
     let scratch = Scratch::new();
     scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
+        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n{more}",
         model.url()
     ));
     scratch
@@ -238,6 +248,56 @@ fn two_hundred_calls_of_one_reply_each_get_their_result_and_more_are_not_run() {
     assert!(first.iter().all(|text| !text.contains("not run")), "{first:?}");
     let second = &results(&asked[2].json())[200..];
     assert!(second.iter().all(|text| text.contains("none of them was run")), "{second:?}");
+}
+
+/// Requests that a server has at once: now, and at most so far.
+type Crowd = Arc<(Mutex<(usize, usize)>, Condvar)>;
+
+/// A server on loopback with its crowd; each request waits a moment for there to be more than `most`.
+fn crowd(most: usize) -> (SocketAddr, Crowd) {
+    const OK: &[u8] =
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let crowd = Crowd::default();
+    let shared = Arc::clone(&crowd);
+    let answer = move |mut stream: TcpStream| {
+        let shared = Arc::clone(&shared);
+        drop(thread::spawn(move || {
+            let (count, news) = &*shared;
+            let mut here = count.lock().expect("a lock");
+            here.0 += 1;
+            here.1 = here.1.max(here.0);
+            news.notify_all();
+            let wait = Duration::from_millis(300);
+            let (mut here, _) = news.wait_timeout_while(here, wait, |here| here.1 <= most).expect("a lock");
+            here.0 -= 1;
+            drop(here);
+            drop(stream.read(&mut [0; 4096]));
+            drop(stream.write_all(OK));
+        }));
+    };
+    drop(thread::spawn(move || listener.incoming().map_while(Result::ok).for_each(answer)));
+    (address, crowd)
+}
+
+/// Each call has a process of its own, so a reply does not choose how many there are.
+#[test]
+fn at_most_eight_calls_of_one_reply_run_at_once() {
+    let model = ModelServer::start();
+    let (address, crowd) = crowd(8);
+    model.push(ModelReply::calls((0..30).map(|n| ("web_fetch", json!({ "url": format!("http://{address}/{n}") })))));
+    model.push(ModelReply::text("Done."));
+    let scratch = with_model_and(&model, &format!("[policy]\nhttp-allow = [\"{address}\"]\n"));
+    scratch.task("agent", "goal = \"Fetch all\"\n");
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "agent"]);
+    owd.run_in("agent", "succeeded");
+    let told = results(&model.last().json());
+    assert_eq!(told.len(), 30);
+    assert!(told.iter().all(|text| text.contains("ok")), "{told:?}");
+    let most = crowd.0.lock().expect("a lock").1;
+    assert!((2..=8).contains(&most), "{most} at once");
 }
 
 /// Half a stream, empty replies: each ends the run as what it is.

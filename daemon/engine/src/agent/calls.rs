@@ -19,6 +19,9 @@ use crate::live::LiveKind;
 use crate::session::{CallEnd, Clearance, Question, Ready, Session, blocking};
 use crate::{Say, Stop, words};
 
+/// Calls that run side by side: each has a process of its own. The others wait for their turn.
+const AT_ONCE: usize = 8;
+
 /// A call that was let through.
 pub(super) struct Cleared {
     call: Authorized<Call>,
@@ -196,10 +199,11 @@ impl AgentCourse {
         }
     }
 
-    /// Runs admitted calls: more than one side by side only where none has a side effect.
+    /// Runs the first of admitted calls: more than one side by side only where none has a side effect. The turn asks
+    /// again for those that are left.
     pub(super) async fn execute(&mut self, calls: Vec<(Call, Permission)>, stop: &Stop) -> Result<Onward, StoreError> {
         let mut ready: Vec<Ready> = vec![];
-        for (call, permission) in calls {
+        for (call, permission) in calls.into_iter().take(AT_ONCE) {
             let position = call.position;
             // A worker that took the session over has the call judged once more.
             let cleared = match self.cleared.remove(&position) {
