@@ -114,8 +114,8 @@ impl Control for OwdControl {
         session::check_model(model)
     }
 
-    fn command(&self, session: SessionId, command: Command) -> bool {
-        self.facts.engine.command(session, command)
+    async fn command(&self, session: SessionId, command: Command) -> bool {
+        self.facts.engine.command(session, command).await
     }
 
     fn watch_session(&self, session: SessionId) -> LiveReceiver {

@@ -1,8 +1,8 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ow_model::{Mode, SessionId};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// What a person tells a session beside messages.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,21 +18,28 @@ pub enum Command {
     Compact,
 }
 
-/// Where commands wait for the workers of their sessions.
+/// Hands commands to the workers of their sessions.
 ///
-/// One that comes while no worker has the session is refused, and who sent it writes it down; but for
-/// `Compact`, which no fact can stand for: it waits for the session's next worker, and is lost with owd.
+/// Nothing is kept here: who sends one hears whether a worker has made it durable, and writes it down where none has.
 #[derive(Debug, Default)]
 pub struct Commands {
-    table: Mutex<Table>,
+    /// Sessions that a worker has.
+    open: Mutex<HashMap<SessionId, mpsc::UnboundedSender<Told>>>,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    /// Sessions that a worker has.
-    open: HashMap<SessionId, mpsc::UnboundedSender<Command>>,
-    /// Sessions that are to be compacted once a worker has them.
-    compact: HashSet<SessionId>,
+/// A command on its way. Who sent it waits until it is taken, or dropped.
+#[derive(Debug)]
+pub struct Told {
+    pub command: Command,
+    taken: oneshot::Sender<()>,
+}
+
+impl Told {
+    /// What the command asks for is durable.
+    pub fn taken(self) {
+        // Who sent it may have given up waiting.
+        let _unheard = self.taken.send(());
+    }
 }
 
 /// Commands of one session, for the worker that has it.
@@ -40,7 +47,7 @@ struct Table {
 pub struct CommandReceiver {
     commands: Arc<Commands>,
     session: SessionId,
-    queue: mpsc::UnboundedReceiver<Command>,
+    queue: mpsc::UnboundedReceiver<Told>,
 }
 
 impl Commands {
@@ -49,32 +56,28 @@ impl Commands {
         Arc::new(Self::default())
     }
 
-    /// Takes a session's commands from here on, those that wait first. One worker has a session at a time.
+    /// Takes a session's commands from here on. One worker has a session at a time.
     #[must_use]
     pub fn open(self: &Arc<Self>, session: SessionId) -> CommandReceiver {
         let (sender, queue) = mpsc::unbounded_channel();
-        let mut table = self.table();
-        if table.compact.remove(&session) {
-            drop(sender.send(Command::Compact));
-        }
-        table.open.insert(session, sender);
+        self.table().insert(session, sender);
         CommandReceiver { commands: Arc::clone(self), session, queue }
     }
 
-    /// Hands a command to the session's worker. False: no worker has it.
-    pub fn send(&self, session: SessionId, command: Command) -> bool {
-        let mut table = self.table();
-        if let Some(worker) = table.open.get(&session) {
-            return worker.send(command).is_ok();
-        }
-        if command == Command::Compact {
-            table.compact.insert(session);
-        }
-        false
+    /// Hands a command to the session's worker and waits until it is durable. False: nothing was done, because no
+    /// worker has the session, or the one that had it has left it.
+    ///
+    /// # Cancel safety
+    ///
+    /// A worker may take the command after this was dropped.
+    pub async fn send(&self, session: SessionId, command: Command) -> bool {
+        let (taken, done) = oneshot::channel();
+        let is_sent = self.table().get(&session).is_some_and(|worker| worker.send(Told { command, taken }).is_ok());
+        is_sent && done.await.is_ok()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::UnboundedSender<Told>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,29 +87,23 @@ impl CommandReceiver {
     /// # Cancel safety
     ///
     /// Nothing is lost when this is dropped.
-    pub async fn recv(&mut self) -> Command {
+    pub async fn recv(&mut self) -> Told {
         match self.queue.recv().await {
-            Some(command) => command,
+            Some(told) => told,
             // The sender stays until this receiver is dropped.
             None => std::future::pending().await,
         }
     }
 
     /// A command that has come already.
-    pub fn try_recv(&mut self) -> Option<Command> {
+    pub fn try_recv(&mut self) -> Option<Told> {
         self.queue.try_recv().ok()
     }
 }
 
 impl Drop for CommandReceiver {
     fn drop(&mut self) {
-        let mut table = self.commands.table();
-        table.open.remove(&self.session);
-        while let Ok(command) = self.queue.try_recv() {
-            if command == Command::Compact {
-                table.compact.insert(self.session);
-            }
-        }
+        self.commands.table().remove(&self.session);
     }
 }
 
@@ -115,24 +112,26 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_command_reaches_the_worker_that_has_the_session() {
+    async fn who_sends_a_command_hears_yes_when_the_worker_has_made_it_durable() {
         let (commands, session) = (Commands::new(), SessionId::from_bytes([1; 10]));
-        assert!(!commands.send(session, Command::SetMode(Mode::Auto)), "no worker has it");
+        assert!(!commands.send(session, Command::SetMode(Mode::Auto)).await, "no worker has it");
         let mut worker = commands.open(session);
-        assert!(commands.send(session, Command::SetMode(Mode::Auto)));
-        assert_eq!(worker.recv().await, Command::SetMode(Mode::Auto));
-        drop(worker);
-        assert!(!commands.send(session, Command::Interrupt { by: "ada".into() }));
+        let taking = async {
+            let told = worker.recv().await;
+            assert_eq!(told.command, Command::SetMode(Mode::Auto));
+            told.taken();
+        };
+        assert!(tokio::join!(commands.send(session, Command::SetMode(Mode::Auto)), taking).0);
     }
 
-    #[test]
-    fn to_compact_waits_for_the_next_worker() {
+    #[tokio::test]
+    async fn a_command_that_its_worker_left_behind_was_not_taken() {
         let (commands, session) = (Commands::new(), SessionId::from_bytes([1; 10]));
-        assert!(!commands.send(session, Command::Compact));
+        let worker = commands.open(session);
+        let leaving = async { drop(worker) };
+        assert!(!tokio::join!(commands.send(session, Command::Compact), leaving).0);
         let mut worker = commands.open(session);
-        assert_eq!(worker.try_recv(), Some(Command::Compact));
-        assert!(commands.send(session, Command::Compact));
-        drop(worker);
-        assert_eq!(commands.open(session).try_recv(), Some(Command::Compact), "left by a worker that went");
+        let dying = async { drop(worker.recv().await) };
+        assert!(!tokio::join!(commands.send(session, Command::Compact), dying).0);
     }
 }

@@ -109,11 +109,14 @@ impl Engine {
         Arc::clone(&self.live)
     }
 
-    /// Hands a command to the worker that has the session. False: none has it, and nothing was done but to keep
-    /// a `Compact` for the next one.
-    #[must_use]
-    pub fn command(&self, session: SessionId, command: Command) -> bool {
-        self.commands.send(session, command)
+    /// Hands a command to the worker that has the session, and waits until it is durable. False: none has it, or the
+    /// one that had it left it, and nothing was done.
+    ///
+    /// # Cancel safety
+    ///
+    /// The worker may take the command after this was dropped.
+    pub async fn command(&self, session: SessionId, command: Command) -> bool {
+        self.commands.send(session, command).await
     }
 
     pub(crate) fn commands(&self) -> Arc<Commands> {

@@ -16,7 +16,7 @@ mod stop;
 mod words;
 
 pub use agent::{Agents, ModelDefaults};
-pub use command::{Command, CommandReceiver, Commands};
+pub use command::{Command, CommandReceiver, Commands, Told};
 pub use engine::{Engine, Parts};
 pub use hooks::{Hooks, Occasion, Say};
 pub use live::{Live, LiveEvent, LiveKind, LiveNews, LiveReceiver};

@@ -157,6 +157,8 @@ pub enum Fact {
         summary: String,
         how: Compaction,
     },
+    /// The person wants the outgoing history shortened before the next model call.
+    CompactionWanted,
     /// No summary could be had.
     CompactionFailed {
         message: String,

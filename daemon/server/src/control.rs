@@ -29,8 +29,9 @@ pub trait Control: Send + Sync + 'static {
     /// Whether this names a model that can be asked for; if not, why.
     fn check_model(&self, model: &str) -> Result<(), String>;
 
-    /// Hands a command to the worker that has the session. False: none has it.
-    fn command(&self, session: SessionId, command: Command) -> bool;
+    /// Hands a command to the worker that has the session, and waits until it is durable. False: none has it, or it was
+    /// left before it was.
+    async fn command(&self, session: SessionId, command: Command) -> bool;
 
     /// Watches what happens in a session from here on.
     fn watch_session(&self, session: SessionId) -> LiveReceiver;

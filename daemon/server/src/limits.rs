@@ -43,8 +43,10 @@ pub const ATTACHMENTS_LIMIT: usize = 20;
 pub const MESSAGE_LIMIT: usize = 4 * 1024 * 1024;
 /// Characters of a call's result that a history shows; the rest is kept whole on the side.
 pub const RESULT_SHOWN: usize = 20_000;
-/// How long an interruption waits for a worker that is about to take or leave the session.
-pub const INTERRUPT_WAIT: Duration = Duration::from_secs(2);
+/// How long what a person tells a session waits for a worker that is about to take or leave it.
+pub const WORKER_WAIT: Duration = Duration::from_secs(2);
+/// How long it waits for the worker that has the session: calls that are interrupted end first.
+pub const COMMAND_WAIT: Duration = Duration::from_mins(1);
 /// After which such a worker is looked for again.
 pub const WORKER_OPENS: Duration = Duration::from_millis(20);
 /// Slot records that `why` shows at most.

@@ -1,8 +1,10 @@
 //! Chats, end to end: the real owd and owctl, and a stub of a model.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use ow_stories::Door;
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Answer, Owd, Scratch, id, rows, until};
 use serde_json::{Value, json};
@@ -133,6 +135,42 @@ fn what_a_sub_agent_says_and_does_is_not_shown_as_the_session_s_own() {
     let events: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let text = events.iter().filter(|event| event["event"] == "text");
     assert_eq!(text.filter_map(|event| event["data"]["text"].as_str()).collect::<String>(), "Plum.");
+}
+
+/// Opens a chat in the scratch's working folder by the API, and says this.
+fn say(door: &Door, scratch: &Scratch, mode: &str, text: &str) -> String {
+    let body = json!({ "mode": mode, "roots": [scratch.work()] }).to_string();
+    let session = id(&door.send("POST", "/v1/sessions", &[], &body).json());
+    let said = json!({ "text": text }).to_string();
+    assert_eq!(door.send("POST", &format!("/v1/sessions/{session}/messages"), &[], &said).status, 200);
+    session
+}
+
+/// P2: what owd said yes to outlives it, also where nobody is at work.
+#[test]
+fn to_shorten_an_idle_chat_outlives_kill_9() {
+    let model = ModelServer::start();
+    for text in ["one", "two", "a summary"] {
+        model.push(ModelReply::text(text));
+    }
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let long = "word ".repeat(2_000);
+    assert_eq!(chat(&owd, &scratch, &["-p", &long], None).code, 0);
+    assert_eq!(chat(&owd, &scratch, &["--continue", "-p", &long], None).code, 0);
+    let session = id(&rows(&owd.owctl.json(&["session", "list"]))[0]);
+    let door = Door::Unix(scratch.path().join("owd.sock"));
+    // Nothing goes on while all is paused, so that the kill comes before the work.
+    owd.owctl.ok(&["pause", "--all"]);
+    assert_eq!(door.send("POST", &format!("/v1/sessions/{session}/compact"), &[], "{}").status, 200);
+    owd.kill();
+    let owd = scratch.start();
+    owd.owctl.ok(&["resume", "--all"]);
+    until("it is shortened", || {
+        let shown = owd.owctl.ok(&["session", "export", &session]);
+        shown.contains("sent a summary of what was said before").then_some(())
+    });
+    assert_eq!(model.seen(), 3);
 }
 
 #[test]

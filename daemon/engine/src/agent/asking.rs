@@ -57,26 +57,29 @@ impl AgentCourse {
         self.tell(LiveKind::ToolStarted, || json!({ "position": position, "tool": call.tool, "arguments": call.args }));
         let began = tokio::time::Instant::now();
         let inner = Stop::new();
-        let mut told = None;
+        let mut interrupts = vec![];
         let Report { outcome, text: report, outside } = {
             let mut nested = Self::nested(self, position, goal).follow_nested(&inner);
             loop {
                 tokio::select! {
                     report = &mut nested => break report?,
                     () = stop.token().cancelled(), if inner.reason().is_none() => inner.interrupt(),
-                    command = self.commands.recv() => match command {
+                    told = self.commands.recv() => match told.command {
                         Command::Interrupt { .. } => {
-                            told = Some(command);
+                            interrupts.push(told);
                             inner.interrupt();
                         }
-                        other => self.later.push(other),
+                        Command::SetMode(_) | Command::SetModel(_) | Command::Compact => {
+                            self.carry(told, None, stop).await?;
+                        }
                     },
                 }
             }
         };
         if inner.reason().is_some() {
             // Nothing had an effect: it begins anew when the session goes on.
-            return self.carry_all(told, stop).await;
+            self.carry_interrupt(interrupts, stop).await?;
+            return Ok(Onward::Continue);
         }
         let report = report.unwrap_or_default();
         let mut result = match outcome {
@@ -90,6 +93,6 @@ impl AgentCourse {
         result.outside = outside;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.record(Fact::Done { position, result, took_ms });
-        self.carry_all(None, stop).await
+        Ok(Onward::Continue)
     }
 }

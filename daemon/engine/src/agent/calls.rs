@@ -14,6 +14,7 @@ use serde_json::json;
 use tracing::info;
 
 use super::{AgentCourse, Onward};
+use crate::command::Command;
 use crate::engine::{Engine, Standing};
 use crate::live::LiveKind;
 use crate::session::{CallEnd, Clearance, Question, Ready, Session, blocking};
@@ -255,17 +256,19 @@ impl AgentCourse {
             .map(|(position, call)| carry_out(Arc::clone(&engine), position, call, inner.clone()))
             .collect();
         let mut all = std::pin::pin!(futures_util::future::join_all(running));
-        let mut told = None;
+        let mut interrupts = vec![];
         let ended = loop {
             tokio::select! {
                 ended = &mut all => break ended,
                 () = stop.token().cancelled(), if inner.reason().is_none() => inner.interrupt(),
-                command = self.commands.recv() => match command {
-                    crate::command::Command::Interrupt { .. } => {
-                        told = Some(command);
+                told = self.commands.recv() => match told.command {
+                    Command::Interrupt { .. } => {
+                        interrupts.push(told);
                         inner.interrupt();
                     }
-                    other => self.later.push(other),
+                    Command::SetMode(_) | Command::SetModel(_) | Command::Compact => {
+                        self.carry(told, None, stop).await?;
+                    }
                 },
             }
         };
@@ -273,7 +276,7 @@ impl AgentCourse {
             let (end, took_ms) = ended?;
             // A person who interrupts a turn knows that the call is incomplete; so does the model.
             let end = match end {
-                CallEnd::Stopped if told.is_some() => CallEnd::Done(CallResult::failed(
+                CallEnd::Stopped if !interrupts.is_empty() => CallEnd::Done(CallResult::failed(
                     ow_model::CallErrorKind::Stopped,
                     "interrupted by the person in the middle: it may be incomplete",
                 )),
@@ -296,7 +299,8 @@ impl AgentCourse {
             self.cleared.clear();
             self.session.commit(stop).await?;
         }
-        self.carry_all(told, stop).await
+        self.carry_interrupt(interrupts, stop).await?;
+        Ok(Onward::Continue)
     }
 
     pub(super) async fn ask_uncertain(&mut self, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {

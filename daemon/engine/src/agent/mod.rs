@@ -22,7 +22,7 @@ use tracing::info;
 
 pub use setup::{Agents, ModelDefaults};
 
-use crate::command::{Command, CommandReceiver, Commands};
+use crate::command::{Command, CommandReceiver, Commands, Told};
 use crate::course::timed_out;
 use crate::engine::Engine;
 use crate::live::{LiveKind, Watchers};
@@ -54,10 +54,6 @@ pub(crate) struct AgentCourse {
     commands: CommandReceiver,
     /// Calls that were cleared by this worker and have not begun.
     cleared: HashMap<Position, calls::Cleared>,
-    /// The history is shortened before the next model call, whether it has to be or not.
-    compact: bool,
-    /// What the person said beside messages while a call was under way, and that holds for what comes after it.
-    later: Vec<Command>,
     /// The text of a model call that was cut off.
     partial: Option<String>,
     /// Calls that read again what came from outside.
@@ -140,8 +136,6 @@ impl AgentCourse {
             sent,
             commands,
             cleared: HashMap::new(),
-            compact: false,
-            later: vec![],
             partial: None,
             outside_texts: HashSet::new(),
             is_born_tainted: false,
@@ -242,7 +236,6 @@ impl AgentCourse {
             window,
             cap: self.equipment.compaction_cap,
             attended: self.is_chat(),
-            compact: self.compact,
         })
     }
 
@@ -283,7 +276,6 @@ impl AgentCourse {
                 self.tell(LiveKind::TurnEnded, || serde_json::json!({ "outcome": word }));
             }
             Fact::Noticed { text } => self.tell(LiveKind::Notice, || serde_json::json!({ "text": text })),
-            Fact::Compacted { .. } => self.compact = false,
             _ => {}
         }
         let grants = matches!(fact, Fact::RootGranted { .. });
@@ -323,31 +315,33 @@ impl AgentCourse {
 
     /// Does what the person told the session beside messages.
     async fn obey(&mut self, stop: &Stop) -> Result<(), StoreError> {
-        while let Some(command) = self.commands.try_recv() {
-            self.carry(command, None, stop).await?;
+        while let Some(told) = self.commands.try_recv() {
+            self.carry(told, None, stop).await?;
         }
         Ok(())
     }
 
-    /// The same with what was told while a call was under way, an interrupt first.
-    async fn carry_all(&mut self, told: Option<Command>, stop: &Stop) -> Result<Onward, StoreError> {
-        for command in told.into_iter().chain(std::mem::take(&mut self.later)) {
-            self.carry(command, None, stop).await?;
-        }
-        Ok(Onward::Continue)
+    /// Writes down what the person told the session, and only then says that it is heard.
+    async fn carry(&mut self, told: Told, partial: Option<String>, stop: &Stop) -> Result<(), StoreError> {
+        self.record(match told.command.clone() {
+            // What was asked for open calls is moot.
+            Command::Interrupt { by } => Fact::TurnInterrupted { by, partial },
+            Command::SetMode(mode) => Fact::ModeSet { mode },
+            Command::SetModel(model) => Fact::ModelSet { model },
+            Command::Compact => Fact::CompactionWanted,
+        });
+        self.session.commit(stop).await?;
+        told.taken();
+        Ok(())
     }
 
-    async fn carry(&mut self, command: Command, partial: Option<String>, stop: &Stop) -> Result<(), StoreError> {
-        match command {
-            Command::Interrupt { by } => {
-                self.record(Fact::TurnInterrupted { by, partial });
-                // What was asked for these calls is moot.
-                self.session.commit(stop).await?;
-            }
-            Command::SetMode(mode) => self.record(Fact::ModeSet { mode }),
-            Command::SetModel(model) => self.record(Fact::ModelSet { model }),
-            Command::Compact => self.compact = true,
+    /// The same for interrupts, once what they cut off has come to its end. One speaks for all.
+    async fn carry_interrupt(&mut self, told: Vec<Told>, stop: &Stop) -> Result<(), StoreError> {
+        let mut told = told.into_iter();
+        if let Some(first) = told.next() {
+            self.carry(first, None, stop).await?;
         }
+        told.for_each(Told::taken);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::sent::LONGEST_INLINE;
 use super::{AgentCourse, Onward, prompt};
 use crate::Stop;
-use crate::command::Command;
+use crate::command::{Command, Told};
 use crate::live::{LiveKind, Watchers};
 use crate::session::persist;
 
@@ -31,7 +31,7 @@ pub(super) struct Ask {
 enum Waited {
     Answered(Result<Completion, CompletionError>),
     /// The person, or owd, wants the call to end: what to do then.
-    Told(Command),
+    Told(Told),
     Stopped,
 }
 
@@ -75,10 +75,12 @@ impl AgentCourse {
                     result = &mut completion => break Waited::Answered(result),
                     () = stop.token().cancelled() => break Waited::Stopped,
                     () = &mut late, if left.is_some() => break Waited::Stopped,
-                    command = self.commands.recv() => match command {
-                        Command::Interrupt { .. } => break Waited::Told(command),
+                    told = self.commands.recv() => match told.command {
+                        Command::Interrupt { .. } => break Waited::Told(told),
                         // These hold for what comes after this call.
-                        Command::SetMode(_) | Command::SetModel(_) | Command::Compact => self.later.push(command),
+                        Command::SetMode(_) | Command::SetModel(_) | Command::Compact => {
+                            self.carry(told, None, stop).await?;
+                        }
                     },
                 }
             };
@@ -112,12 +114,12 @@ impl AgentCourse {
             }
             Waited::Answered(Err(CompletionError::Failed(error))) => self.failed(error, stop).await?,
             Waited::Answered(Err(CompletionError::Cancelled { .. })) | Waited::Stopped => {}
-            Waited::Told(command) => {
+            Waited::Told(told) => {
                 let partial = self.partial.take();
-                self.carry(command, partial, stop).await?;
+                self.carry(told, partial, stop).await?;
             }
         }
-        self.carry_all(None, stop).await
+        Ok(Onward::Continue)
     }
 
     async fn failed(&mut self, error: ModelError, stop: &Stop) -> Result<(), StoreError> {

@@ -75,6 +75,7 @@ fn words(fact: &Fact) -> (&'static str, String) {
         | Fact::ModelFailed { .. }
         | Fact::Admitted { .. }
         | Fact::Compacted { .. }
+        | Fact::CompactionWanted
         | Fact::CompactionFailed { .. }
         | Fact::LoopFound { .. }
         | Fact::BudgetReached { .. }
@@ -138,6 +139,7 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             };
             ("compacted", format!("what came before message {until} goes to the model {how}"))
         }
+        Fact::CompactionWanted => ("compaction-wanted", "the history is to be shortened".into()),
         Fact::CompactionFailed { message } => ("compaction-failed", format!("no summary could be had: {message}")),
         Fact::LoopFound { detector, evidence, stop } => {
             let what = if *stop { "stops the turn" } else { "nudges" };

@@ -125,6 +125,7 @@ impl Transcript {
             | Fact::Reconciled { .. }
             | Fact::Resumed
             | Fact::Admitted { .. }
+            | Fact::CompactionWanted
             | Fact::Ended { .. } => return None,
         })
     }

@@ -22,7 +22,7 @@ use crate::convert::{Transcript, markdown, mode_of, session_view};
 use crate::extract::{Json, JsonOrDefault, Path, Query, page, refuse_filters};
 use crate::find;
 use crate::guard::Caller;
-use crate::limits::{ATTACHMENTS_LIMIT, EVENT_KEY_LIMIT, INTERRUPT_WAIT, MESSAGE_LIMIT, WORKER_OPENS};
+use crate::limits::{ATTACHMENTS_LIMIT, COMMAND_WAIT, EVENT_KEY_LIMIT, MESSAGE_LIMIT, WORKER_OPENS, WORKER_WAIT};
 use crate::problem::Problem;
 
 /// The longest title in characters.
@@ -208,17 +208,25 @@ pub(super) async fn compact(
     Ok(Answer(session_view(&present(&api, id).await?, None)))
 }
 
-/// Gives a command to the session's worker, or writes it down where none has it.
+/// Gives a command to the session's worker, or writes it down where none has it. It is durable when this has returned.
 ///
 /// Between the two stands a worker that is about to begin or to leave: it is waited for.
 async fn deliver(api: &Api, id: SessionId, command: &Command) -> Result<(), Problem> {
-    let deadline = Instant::now() + INTERRUPT_WAIT;
+    let mut deadline = Instant::now() + WORKER_WAIT;
     let mut changes = api.store.session_changes(id);
     loop {
         changes.mark_unchanged();
-        if api.control.command(id, command.clone()) || write_down(api, id, command).await? {
+        let began = Instant::now();
+        let Ok(is_taken) = timeout(COMMAND_WAIT, api.control.command(id, command.clone())).await else {
+            let message = format!("session {id} has not taken it in yet, and may do so later");
+            let hint = format!("look at it with `owctl session show {id}`; the log says what it waits for");
+            return Err(Problem::new(ErrorCode::Conflict, message).with_hint(hint));
+        };
+        if is_taken || write_down(api, id, command).await? {
             return Ok(());
         }
+        // A worker that had it and left is no sign that none will come.
+        deadline += began.elapsed();
         if Instant::now() >= deadline {
             let message = format!("session {id} is between two states");
             return Err(Problem::new(ErrorCode::Conflict, message).with_hint("try again"));
@@ -236,10 +244,11 @@ async fn write_down(api: &Api, id: SessionId, command: &Command) -> Result<bool,
         Command::SetModel(model) => {
             store.note_in_session(id, &[Fact::ModelSet { model: model.clone() }], None, now).await?
         }
-        // An idle session gets a worker by this, which finds the command.
         Command::Compact => {
+            let written = store.note_in_session(id, &[Fact::CompactionWanted], None, now).await?;
+            // An idle session is shortened at once.
             store.rouse(id, now).await?;
-            true
+            written
         }
         Command::Interrupt { by } => {
             let stopped = [Fact::TurnInterrupted { by: by.clone(), partial: None }];

@@ -284,8 +284,8 @@ impl Control for FakeControl {
         if model.contains(' ') { Err(format!("`{model}` is no model")) } else { Ok(()) }
     }
 
-    fn command(&self, session: SessionId, command: Command) -> bool {
-        self.commands.send(session, command)
+    async fn command(&self, session: SessionId, command: Command) -> bool {
+        self.commands.send(session, command).await
     }
 
     fn watch_session(&self, session: SessionId) -> LiveReceiver {

@@ -1,6 +1,7 @@
-use ow_engine::{Command, LiveKind};
+use ow_engine::{Command, CommandReceiver, LiveKind};
 use ow_model::{
-    Call, CallResult, Fact, Finish, Mode, Position, Purpose, Reply, ReplyCall, RunState, SessionId, TurnOutcome, Usage,
+    Call, CallResult, Fact, Finish, Mode, Position, Purpose, RecordedFact, Reply, ReplyCall, RunState, SessionId,
+    TurnOutcome, Usage,
 };
 use ow_store::{RestRequest, Store};
 use serde_json::{Value, json};
@@ -190,6 +191,14 @@ async fn several_watch_one_session() {
     }
 }
 
+/// What a worker does with a command.
+async fn take_command(worker: &mut CommandReceiver) -> Command {
+    let told = worker.recv().await;
+    let command = told.command.clone();
+    told.taken();
+    command
+}
+
 #[tokio::test]
 async fn a_command_goes_to_the_worker_or_into_the_journal() {
     let daemon = Daemon::start();
@@ -204,10 +213,14 @@ async fn a_command_goes_to_the_worker_or_into_the_journal() {
     let next = take(&daemon, session).await;
     assert_eq!(next, 2);
     let mut worker = daemon.control.commands.open(session);
-    client.post(&settings, &json!({ "mode": "ask" })).await.ok();
-    assert_eq!(worker.try_recv(), Some(Command::SetMode(Mode::Ask)));
-    client.post(&format!("/v1/sessions/{session}/interrupt"), &json!({})).await.ok();
-    assert_eq!(worker.try_recv(), Some(Command::Interrupt { by: "anna".into() }));
+    let interrupt = format!("/v1/sessions/{session}/interrupt");
+    for (path, body, command) in [
+        (&settings, json!({ "mode": "ask" }), Command::SetMode(Mode::Ask)),
+        (&interrupt, json!({}), Command::Interrupt { by: "anna".into() }),
+    ] {
+        let (told, reply) = tokio::join!(take_command(&mut worker), client.post(path, &body));
+        assert_eq!((told, reply.status), (command, 200));
+    }
     assert_eq!(daemon.store.journal(session).await.unwrap().len(), 2, "the worker writes, nobody else");
     drop(worker);
     // A worker that has just taken it has not opened its queue yet: it is waited for.
@@ -217,12 +230,33 @@ async fn a_command_goes_to_the_worker_or_into_the_journal() {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            let mut worker = daemon.control.commands.open(session);
-            worker.recv().await
+            take_command(&mut daemon.control.commands.open(session)).await
         },
         client.post(&path, &body)
     );
     assert_eq!((late, interrupted.status), (Command::Interrupt { by: "anna".into() }, 200));
+}
+
+/// P2: a worker that leaves the session before it wrote a command down leaves nothing undone.
+#[tokio::test]
+async fn a_command_that_its_worker_leaves_behind_is_written_down() {
+    let daemon = Daemon::start();
+    let mut client = daemon.client().await;
+    let (session, _) = create(&mut client, json!({})).await;
+    say(&mut client, session, "hello").await;
+    let next = take(&daemon, session).await;
+    let mut worker = daemon.control.commands.open(session);
+    let leaving = async {
+        let told = worker.recv().await;
+        // It rests in the instant in which it is told.
+        idle(&daemon, session, next, vec![]).await;
+        drop((told, worker));
+    };
+    let (settings, body) = (format!("/v1/sessions/{session}/settings"), json!({ "mode": "auto" }));
+    let (reply, ()) = tokio::join!(client.post(&settings, &body), leaving);
+    assert_eq!(reply.ok()["mode"], "auto");
+    let facts = daemon.store.journal(session).await.unwrap();
+    assert!(facts.iter().any(|fact| matches!(fact.fact, Fact::ModeSet { mode: Mode::Auto })), "{facts:?}");
 }
 
 #[tokio::test]
@@ -249,7 +283,8 @@ async fn to_compact_an_idle_chat_wakes_it() {
     let (session, _) = create(&mut client, json!({})).await;
     let view = client.post(&format!("/v1/sessions/{session}/compact"), &json!({})).await.ok();
     assert_eq!(view["state"], "queued");
-    assert_eq!(daemon.control.commands.open(session).try_recv(), Some(Command::Compact));
+    let facts = daemon.store.journal(session).await.unwrap();
+    assert!(matches!(facts[..], [RecordedFact { fact: Fact::CompactionWanted, .. }]), "{facts:?}");
 }
 
 #[tokio::test]

@@ -45,6 +45,8 @@ places; Findings; Open questions; Next steps.";
 pub(super) struct Compactor {
     /// The provider said that the request is too long.
     is_forced: bool,
+    /// The person wants it, before the next model call.
+    is_wanted: bool,
     /// How much of the history the summary under way was asked for.
     asked: usize,
     /// What came of it, until that is recorded.
@@ -81,6 +83,19 @@ impl Compactor {
         self.is_forced = true;
     }
 
+    pub(super) fn want(&mut self) {
+        self.is_wanted = !self.is_fresh;
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// A model is asked for something else: what was wanted before it is done, or there was nothing to leave out.
+    pub(super) fn passed(&mut self) {
+        self.is_wanted = false;
+    }
+
     pub(super) fn asked(&mut self, sent: usize) {
         self.asked = sent;
         self.came = None;
@@ -113,6 +128,7 @@ impl Compactor {
             self.in_row = 0;
         }
         self.is_forced = false;
+        self.is_wanted = false;
         self.is_fresh = true;
         self.rests_until = self.replies + REST;
         self.tries = 0;
@@ -122,6 +138,7 @@ impl Compactor {
     }
 
     pub(super) fn interrupted(&mut self) {
+        self.is_wanted = false;
         self.came = None;
         self.question = None;
         self.choice = None;
@@ -175,7 +192,7 @@ impl AgentTurn {
             let until = self.cut(progress, compactor.asked);
             return until.map(|until| self.compacted(until, summary, Compaction::Summary));
         }
-        let wants = progress.compact && !compactor.is_fresh;
+        let wants = self.is_shortened_at_will() && !compactor.is_fresh;
         let is_due = self.log.next_request() >= trigger(progress) && compactor.replies >= compactor.rests_until;
         if !compactor.is_forced && !wants && !is_due {
             return None;
@@ -194,6 +211,11 @@ impl AgentTurn {
             return self.summarise(until, progress);
         }
         Some(self.compacted(until, &self.trimmed(), Compaction::Trim))
+    }
+
+    /// Between two turns nothing but the person's wish shortens it.
+    fn is_shortened_at_will(&self) -> bool {
+        self.compactor.is_wanted || matches!(self.stage, Stage::Idle)
     }
 
     fn ask_about_failure(&self) -> AgentEffect {
@@ -311,7 +333,7 @@ impl AgentTurn {
         let kept = |tokens: u64| if counted > outgoing { tokens.saturating_mul(outgoing) / counted } else { tokens };
         let keep = if self.compactor.is_forced {
             kept(trigger / 4).min(outgoing / 2)
-        } else if progress.compact {
+        } else if self.is_shortened_at_will() {
             kept(trigger / 4).min(outgoing / 4)
         } else {
             kept(trigger / 4)

@@ -42,6 +42,7 @@ impl AgentTurn {
                     self.compactor.compacted(*how);
                 }
             }
+            Fact::CompactionWanted => self.compactor.want(),
             Fact::CompactionFailed { .. } => self.compactor.failed(),
             Fact::LoopFound { detector, evidence, stop } if self.is_between() => {
                 self.verdict = None;
@@ -119,6 +120,8 @@ impl AgentTurn {
         let sent = self.log.len();
         if purpose == Purpose::Summary {
             self.compactor.asked(sent);
+        } else {
+            self.compactor.passed();
         }
         self.turn_spent.calls += 1;
         self.spent.calls += 1;

@@ -24,8 +24,8 @@ impl AgentTurn {
             Stage::Ended => AgentEffect::End(Outcome::Succeeded),
             Stage::Closing(end) => self.end(end),
             // The person wants the history shortened between two turns, or wanted it and it is under way.
-            Stage::Idle if progress.compact || self.compactor.is_under_way() => {
-                self.shorten(&Progress { compact: true, ..*progress }).unwrap_or(AgentEffect::AwaitInput)
+            Stage::Idle if self.compactor.is_wanted() || self.compactor.is_under_way() => {
+                self.shorten(progress).unwrap_or(AgentEffect::AwaitInput)
             }
             Stage::Idle => AgentEffect::AwaitInput,
             Stage::Working => match &self.batch {

@@ -69,6 +69,4 @@ pub struct Progress {
     pub cap: u64,
     /// A person is there.
     pub attended: bool,
-    /// The person wants the history shortened now.
-    pub compact: bool,
 }

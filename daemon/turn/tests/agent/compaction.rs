@@ -223,10 +223,9 @@ fn files_commands_and_what_the_person_said_outlive_two_compactions() {
         world.person(&format!("wish {turn} {}", "x".repeat(2_000)));
         assert_eq!(world.run(), Rest::Idle);
         if turn % 20 == 19 {
-            world.progress.compact = true;
+            world.record(Fact::CompactionWanted);
             world.script.push_back(Act::Reply(text(&format!("summary {turn}"))));
             assert_eq!(world.run(), Rest::Idle);
-            world.progress.compact = false;
         }
     }
     assert_eq!(cuts(&world).len(), 3);
@@ -251,4 +250,25 @@ fn a_summary_of_outside_text_is_outside_text() {
     assert_eq!(world.run(), SUCCEEDED);
     assert!(world.turn.outgoing().from > 2, "the outside page is cut away");
     assert!(world.turn.holds_outside());
+}
+
+#[test]
+fn a_wish_to_shorten_outlives_a_crash_and_is_done_with_once_a_model_was_asked() {
+    let mut world = World::chat([text("one"), text("two")]);
+    for wish in ["first", "second"] {
+        world.person(&format!("{wish} {}", "x".repeat(2_000)));
+        assert_eq!(world.run(), Rest::Idle);
+    }
+    world.record(Fact::CompactionWanted);
+    world.crash(world.journal.len());
+    world.script.push_back(Act::Reply(text("a summary")));
+    assert_eq!(world.run(), Rest::Idle);
+    assert_eq!(cuts(&world).len(), 1);
+    // There is nothing more to leave out; the wish does not wait for more to come.
+    world.record(Fact::CompactionWanted);
+    world.person("third");
+    assert_eq!(world.run(), Rest::Idle);
+    world.person(&"x".repeat(2_000));
+    assert_eq!(world.run(), Rest::Idle);
+    assert_eq!(cuts(&world).len(), 1);
 }

@@ -19,6 +19,9 @@ enum Event {
     Crash(usize),
     Resume,
     Compact,
+    /// Settings change whenever the person wants.
+    Mode,
+    Model,
     /// A reply or a failure comes while a model is at work; a call stays begun.
     Halfway,
 }
@@ -32,6 +35,8 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (0_usize..6).prop_map(Event::Crash),
         1 => Just(Event::Resume),
         1 => Just(Event::Compact),
+        1 => Just(Event::Mode),
+        1 => Just(Event::Model),
         1 => Just(Event::Halfway),
     ]
 }
@@ -168,14 +173,15 @@ proptest! {
                     world.parked.retain(|(position, item)| parked(*position, *item));
                 }
                 Event::Resume => world.record(Fact::Resumed),
-                Event::Compact => world.progress.compact = !world.progress.compact,
+                Event::Compact => world.record(Fact::CompactionWanted),
+                Event::Mode => world.record(Fact::ModeSet { mode: ow_model::Mode::Plan }),
+                Event::Model => world.record(Fact::ModelSet { model: "stub:other".into() }),
                 Event::Halfway => halfway(&mut world),
             }
             check(&world);
         }
         // And it comes to rest.
         check_replay(&world);
-        world.progress.compact = false;
         world.then = Act::Reply(text("the end"));
         world.script.clear();
         let rest = world.run();
