@@ -146,6 +146,32 @@ fn say(door: &Door, scratch: &Scratch, mode: &str, text: &str) -> String {
     session
 }
 
+/// What a person takes back holds for calls that were let through and have not begun.
+#[test]
+fn a_mode_that_is_set_while_calls_run_holds_for_those_that_have_not_begun() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([
+        ("shell", json!({ "argv": ["./wait"] })),
+        ("shell", json!({ "argv": ["touch", "second"] })),
+    ]));
+    model.push(ModelReply::text("One was made."));
+    let scratch = with_model(&model);
+    let work = scratch.work();
+    fs::write(work.join("wait"), "#!/bin/sh\ntouch first\nwhile [ ! -e go ]; do sleep 0.02; done\n").expect("written");
+    fs::set_permissions(work.join("wait"), fs::Permissions::from_mode(0o700)).expect("its mode is set");
+    let _owd = scratch.start();
+    let door = Door::Unix(scratch.path().join("owd.sock"));
+    let session = say(&door, &scratch, "auto", "make both");
+    until("the first runs", || work.join("first").exists().then_some(()));
+    let set = door.send("POST", &format!("/v1/sessions/{session}/settings"), &[], r#"{"mode": "plan"}"#);
+    assert_eq!((set.status, &set.json()["mode"]), (200, &json!("plan")));
+    fs::write(work.join("go"), "").expect("written");
+    until("the model hears of it", || (model.seen() == 2).then_some(()));
+    assert!(!work.join("second").exists());
+    let told = messages(&model).pop().expect("a result")["content"].to_string();
+    assert!(told.contains("mode plan"), "{told}");
+}
+
 /// P2: what owd said yes to outlives it, also where nobody is at work.
 #[test]
 fn to_shorten_an_idle_chat_outlives_kill_9() {

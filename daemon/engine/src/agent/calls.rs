@@ -227,6 +227,13 @@ impl AgentCourse {
                     }
                 },
             };
+            // Judged again, it may have an effect that it did not have by then: such a call runs by itself.
+            let is_alone = |clearance: &Clearance| !clearance.repeatable;
+            if !ready.is_empty() && (is_alone(&cleared.clearance) || ready.iter().any(|made| is_alone(&made.clearance)))
+            {
+                self.cleared.insert(position, cleared);
+                break;
+            }
             let standing = self.engine().standing();
             let Cleared { call, facts, clearance } = cleared;
             match self.session.prepare(call, facts, clearance, &standing).await {

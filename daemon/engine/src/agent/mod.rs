@@ -276,6 +276,8 @@ impl AgentCourse {
                 self.tell(LiveKind::TurnEnded, || serde_json::json!({ "outcome": word }));
             }
             Fact::Noticed { text } => self.tell(LiveKind::Notice, || serde_json::json!({ "text": text })),
+            // What was let through and has not begun is judged again.
+            Fact::ModeSet { .. } => self.cleared.clear(),
             _ => {}
         }
         let grants = matches!(fact, Fact::RootGranted { .. });
