@@ -162,7 +162,7 @@ impl Course {
                 }
                 Verdict::Ask { rule, why, category, rule_offer } => {
                     let reason = format!("{rule}: {why}");
-                    return self.park(step, call, &facts, Question { category, reason, rule_offer }, true, stop).await;
+                    return self.park(step, call, &facts, Question { category, reason, rule_offer }, stop).await;
                 }
             },
             Permission::Answer { item, resolution } => {
@@ -197,7 +197,7 @@ impl Course {
             Say::Ask { why: reason } => {
                 let category = words::category(facts.risk);
                 let question = Question { category, reason, rule_offer: None };
-                return self.park(step, cleared.get().clone(), &facts, question, true, stop).await;
+                return self.park(step, cleared.get().clone(), &facts, question, stop).await;
             }
         }
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
@@ -246,20 +246,19 @@ impl Course {
         call: Call,
         facts: &Facts,
         question: Question,
-        holds: bool,
         stop: &Stop,
     ) -> Result<Onward, StoreError> {
         let position = call.position;
         let title = words::title(&self.0.spec, step, &call, question.category);
         let item = self.0.approval(title, call, facts, question).await;
-        self.0.park(vec![(position, item)], holds, stop).await?;
+        self.0.park(vec![(position, item)], stop).await?;
         Ok(Onward::Left)
     }
 
     async fn ask_uncertain(&mut self, step: u32, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
         let (category, reason) = words::doubt(doubt);
         let facts = self.0.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
-        self.park(step, call, &facts, Question { category, reason, rule_offer: None }, false, stop).await
+        self.park(step, call, &facts, Question { category, reason, rule_offer: None }, stop).await
     }
 }
 

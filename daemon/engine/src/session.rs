@@ -472,18 +472,12 @@ impl<T: Turn> Session<T> {
     }
 
     /// Parks the run on these items, with the pending facts: when this has returned all of it is durable.
-    pub(crate) async fn park(
-        &mut self,
-        items: Vec<(Position, NewItem)>,
-        holds: bool,
-        stop: &Stop,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn park(&mut self, items: Vec<(Position, NewItem)>, stop: &Stop) -> Result<(), StoreError> {
         let request = ParkRequest {
             run: self.run.id,
             next: self.next_seq,
             facts: std::mem::take(&mut self.pending),
             items,
-            holds,
             ran_for_ms: self.ran_for().millis(),
         };
         let items = persist(stop, || self.engine.store.park(&request, self.engine.clock.now())).await?;
@@ -530,7 +524,7 @@ impl<T: Turn> Session<T> {
         if open.is_empty() {
             return Ok(false);
         }
-        self.park(open, true, stop).await?;
+        self.park(open, stop).await?;
         Ok(true)
     }
 

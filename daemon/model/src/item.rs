@@ -55,6 +55,19 @@ pub enum ItemKind {
     Notification { text: String },
 }
 
+impl ItemKind {
+    /// Whether the run that waits for it holds its task's slot. One that waits for money, or for a word on what became of
+    /// a call, is not in the way of the next.
+    #[must_use]
+    pub const fn holds_slot(&self) -> bool {
+        match self {
+            Self::Approval { category, .. } => !matches!(category, Category::UnknownOutcome | Category::Stopped),
+            Self::Question { .. } | Self::Plan { .. } | Self::Directory { .. } => true,
+            Self::Budget { .. } | Self::Notification { .. } => false,
+        }
+    }
+}
+
 /// One question, with the options to choose from; none: free text.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -112,6 +112,7 @@ macro_rules! store_conformance {
             // Inbox
             a_parked_run_goes_on_when_all_is_answered
             an_equal_question_of_a_run_is_the_same_item
+            a_run_holds_its_slot_by_what_it_asks_however_often_it_is_parked
             an_answer_must_fit_the_question
             allowing_for_the_task_makes_its_rule
             an_expired_item_takes_no_answer

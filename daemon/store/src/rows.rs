@@ -114,8 +114,6 @@ pub struct ParkRequest {
     /// Facts to append before the `Parked` ones, which the store writes itself as it knows the ids.
     pub facts: Vec<Fact>,
     pub items: Vec<(ow_model::Position, NewItem)>,
-    /// False for an unknown outcome: the run holds back no slots.
-    pub holds: bool,
     pub ran_for_ms: u64,
 }
 

@@ -400,6 +400,24 @@ fn a_used_up_budget_of_calls_asks_and_goes_on_when_it_is_raised() {
     assert_eq!(model.seen(), 2);
 }
 
+/// A run that waits for money is not in the way of the next.
+#[test]
+fn the_next_run_starts_while_one_waits_for_its_budget() {
+    let model = ModelServer::start();
+    for _ in 0..2 {
+        model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
+    }
+    let (_scratch, owd) = a_task(&model, "goal = \"Look around\"\nbudget = { calls = 1 }\noverlap = \"skip\"");
+    for runs in 1..=2 {
+        owd.owctl.ok(&["task", "run", "agent"]);
+        ow_test_support::until("another run waits", || {
+            let all = owd.runs("agent");
+            (all.len() == runs && all.iter().all(|run| run["state"] == "parked")).then_some(())
+        });
+    }
+    assert_eq!(owd.items().len(), 2);
+}
+
 /// P2: owd dies while a command runs that the journal does not show as ended.
 #[test]
 fn kill_9_in_the_middle_of_a_call_asks_before_it_runs_again() {

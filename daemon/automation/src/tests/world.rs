@@ -450,7 +450,7 @@ impl Scripted {
             remind_after: None,
         };
         let items = vec![(Position(0), item)];
-        let request = ParkRequest { run, next: 0, facts: vec![], items, holds: true, ran_for_ms: 0 };
+        let request = ParkRequest { run, next: 0, facts: vec![], items, ran_for_ms: 0 };
         self.store.park(&request, self.clock.now()).await.expect("parked");
     }
 }

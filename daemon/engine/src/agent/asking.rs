@@ -11,26 +11,15 @@ use crate::{Stop, words};
 
 impl AgentCourse {
     /// Parks the session; the worker is free.
-    pub(super) async fn park(
-        &mut self,
-        items: Vec<(Position, NewItem)>,
-        holds: bool,
-        stop: &Stop,
-    ) -> Result<Onward, StoreError> {
+    pub(super) async fn park(&mut self, items: Vec<(Position, NewItem)>, stop: &Stop) -> Result<Onward, StoreError> {
         let titles: Vec<String> = items.iter().map(|(_, item)| item.title.clone()).collect();
-        self.session.park(items, holds, stop).await?;
+        self.session.park(items, stop).await?;
         self.tell(LiveKind::Waiting, || json!({ "titles": titles }));
         Ok(Onward::Left)
     }
 
     /// Parks on a question, a plan, a folder or a budget.
-    pub(super) async fn ask(
-        &mut self,
-        position: Position,
-        kind: ItemKind,
-        holds: bool,
-        stop: &Stop,
-    ) -> Result<Onward, StoreError> {
+    pub(super) async fn ask(&mut self, position: Position, kind: ItemKind, stop: &Stop) -> Result<Onward, StoreError> {
         if self.session.is_nested() {
             let why = "a sub-agent asks nobody; report what is unclear";
             self.session.untried(position, CallResult::failed(CallErrorKind::Refused, why));
@@ -38,7 +27,7 @@ impl AgentCourse {
         }
         let title = words::asking(self.spec(), &kind);
         let item = self.session.item(title, kind);
-        self.park(vec![(position, item)], holds, stop).await
+        self.park(vec![(position, item)], stop).await
     }
 
     /// The journal waits for items whose answers it does not have.

@@ -69,7 +69,7 @@ impl AgentCourse {
         if asking.is_empty() {
             return Ok(Onward::Continue);
         }
-        self.park(asking, true, stop).await
+        self.park(asking, stop).await
     }
 
     /// Policy's verdict; of a call that it lets through the person's hooks are asked as well.
@@ -223,7 +223,7 @@ impl AgentCourse {
                     Admission::Asks(facts, question) => {
                         let title = words::agent_title(self.spec(), &call, question.category);
                         let item = self.session.approval(title, call, &facts, question).await;
-                        return self.park(vec![(position, item)], true, stop).await;
+                        return self.park(vec![(position, item)], stop).await;
                     }
                 },
             };
@@ -316,7 +316,7 @@ impl AgentCourse {
         let title = words::agent_title(self.spec(), &call, category);
         let position = call.position;
         let item = self.session.approval(title, call, &facts, Question { category, reason, rule_offer: None }).await;
-        self.park(vec![(position, item)], false, stop).await
+        self.park(vec![(position, item)], stop).await
     }
 
     /// Folders that the person granted in mid-session.

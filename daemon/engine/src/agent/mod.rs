@@ -188,10 +188,9 @@ impl AgentCourse {
                 Onward::Continue
             }
             AgentEffect::AskUncertain { call, doubt } => self.ask_uncertain(call, doubt, stop).await?,
-            AgentEffect::Ask { position, kind } => self.ask(position, kind, true, stop).await?,
+            AgentEffect::Ask { position, kind } => self.ask(position, kind, stop).await?,
             AgentEffect::AskBudget { position, text } => {
-                // It holds back nothing: a run that waits for money is not in the way of the next slot.
-                self.ask(position, ow_model::ItemKind::Budget { text }, false, stop).await?
+                self.ask(position, ow_model::ItemKind::Budget { text }, stop).await?
             }
             AgentEffect::Sleep { until, on, note, .. } => {
                 self.record(Fact::Slept { until, on, note });

@@ -117,7 +117,7 @@ impl Daemon {
             .collect();
         let facts = vec![Fact::Started { cause: taken.run.cause.clone(), context: json!({}) }];
         let next = u32::try_from(taken.journal.len()).unwrap();
-        let request = ParkRequest { run, next, facts, items, holds: true, ran_for_ms: 1 };
+        let request = ParkRequest { run, next, facts, items, ran_for_ms: 1 };
         self.store.park(&request, self.now()).await.unwrap()
     }
 

@@ -85,7 +85,7 @@ pub async fn the_audit_says_who_answered_what(place: &impl Place) {
     let calls = [call(0, "x"), call(1, "y")];
     let items = calls.iter().map(|call| (call.position, approval("job", run, call))).collect();
     let facts = vec![started(), rendered(&calls[0]), rendered(&calls[1])];
-    let request = ParkRequest { run, next: 0, facts, items, holds: true, ran_for_ms: 0 };
+    let request = ParkRequest { run, next: 0, facts, items, ran_for_ms: 0 };
     let items = store.park(&request, noon()).await.expect("parked");
     store.resolve(items[0], &Answer::ForTask, &anna(), later(noon(), 1)).await.expect("resolved");
     store.resolve(items[1], &deny(), &anna(), later(noon(), 2)).await.expect("resolved");

@@ -1,4 +1,6 @@
-use ow_model::{Answer, Answered, Fact, ItemKind, ItemState, Position, Rule, RuleId, RuleScope, RunState, Span};
+use ow_model::{
+    Answer, Answered, Category, Fact, ItemKind, ItemState, Position, Rule, RuleId, RuleScope, RunState, Span,
+};
 
 use super::Place;
 use super::support::{
@@ -56,9 +58,43 @@ pub async fn an_equal_question_of_a_run_is_the_same_item(place: &impl Place) {
     assert_eq!(answered, 3, "each call has its answer");
     let again = take(&store, noon()).await.remove(0);
     let next = u32::try_from(again.journal.len()).expect("short");
-    let nothing = ParkRequest { run: again.run.id, next, facts: vec![], items: vec![], holds: true, ran_for_ms: 0 };
+    let nothing = ParkRequest { run: again.run.id, next, facts: vec![], items: vec![], ran_for_ms: 0 };
     let refused = store.park(&nothing, noon()).await;
     assert!(matches!(refused, Err(StoreError::Failed { .. })), "it would wait for ever: {refused:?}");
+}
+
+pub async fn a_run_holds_its_slot_by_what_it_asks_however_often_it_is_parked(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("job", vec![]), noon()).await;
+    let taken = begin(&store, "job", noon()).await;
+    let run = taken.run.id;
+    let about = |category: Category| {
+        let mut item = approval("job", run, &call(0, "x"));
+        if let ItemKind::Approval { category: of, .. } = &mut item.kind {
+            *of = category;
+        }
+        item
+    };
+    let budget = NewItem { kind: ItemKind::Budget { text: "it is used up".into() }, ..about(Category::Exec) };
+    let mut next = 0;
+    for (items, holds) in [
+        (vec![about(Category::UnknownOutcome)], false),
+        (vec![about(Category::Stopped)], false),
+        (vec![budget.clone()], false),
+        (vec![budget.clone(), about(Category::Exec)], true),
+        (vec![budget], false),
+    ] {
+        for _ in 0..2 {
+            let items = items.iter().cloned().map(|item| (Position(0), item)).collect();
+            let request = ParkRequest { run, next, facts: vec![], items, ran_for_ms: 0 };
+            for item in store.park(&request, noon()).await.expect("parked") {
+                let state = store.run(run).await.expect("read").expect("kept").state;
+                assert!(matches!(state, RunState::Parked { holds: so, .. } if so == holds), "{state:?}");
+                store.withdraw_item(item, "asked again", noon()).await.expect("withdrawn");
+            }
+            next = u32::try_from(take(&store, noon()).await.remove(0).journal.len()).expect("short");
+        }
+    }
 }
 
 pub async fn an_answer_must_fit_the_question(place: &impl Place) {
@@ -81,7 +117,6 @@ pub async fn an_answer_must_fit_the_question(place: &impl Place) {
         next: 0,
         facts: vec![started()],
         items: vec![(Position(0), approval("job", taken.run.id, &call(0, "x"))), (Position(1), question)],
-        holds: true,
         ran_for_ms: 0,
     };
     let items = store.park(&request, noon()).await.expect("parked");
@@ -127,14 +162,8 @@ pub async fn allowing_for_the_task_makes_its_rule(place: &impl Place) {
     if let ItemKind::Approval { rule_offer, .. } = &mut bare.kind {
         *rule_offer = None;
     }
-    let request = ParkRequest {
-        run: taken.run.id,
-        next: 0,
-        facts: vec![],
-        items: vec![(Position(0), bare)],
-        holds: true,
-        ran_for_ms: 0,
-    };
+    let request =
+        ParkRequest { run: taken.run.id, next: 0, facts: vec![], items: vec![(Position(0), bare)], ran_for_ms: 0 };
     let item = store.park(&request, noon()).await.expect("parked")[0];
     let refused = store.resolve(item, &Answer::ForTask, &anna(), noon()).await;
     assert!(matches!(refused, Err(ResolveError::NoRule { .. })), "{refused:?}");
@@ -175,14 +204,8 @@ pub async fn reminders_come_after_twice_the_time(place: &impl Place) {
     let taken = begin(&store, "job", noon()).await;
     let mut patient = approval("job", taken.run.id, &call(0, "x"));
     patient.expires_in = Some(Span::from_secs(86_400));
-    let request = ParkRequest {
-        run: taken.run.id,
-        next: 0,
-        facts: vec![],
-        items: vec![(Position(0), patient)],
-        holds: true,
-        ran_for_ms: 0,
-    };
+    let request =
+        ParkRequest { run: taken.run.id, next: 0, facts: vec![], items: vec![(Position(0), patient)], ran_for_ms: 0 };
     let item = store.park(&request, noon()).await.expect("parked")[0];
     let mut now = noon();
     for wait in [600, 1200, 2400] {

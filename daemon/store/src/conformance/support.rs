@@ -145,7 +145,7 @@ pub(crate) async fn park(store: &Any, taken: &TakenRun, calls: &[Call], now: Tim
     let run = taken.run.id;
     let items = calls.iter().map(|call| (call.position, approval(taken.run.task_name.as_str(), run, call))).collect();
     let next = u32::try_from(taken.journal.len()).expect("short");
-    let request = ParkRequest { run, next, facts: vec![started()], items, holds: true, ran_for_ms: 7 };
+    let request = ParkRequest { run, next, facts: vec![started()], items, ran_for_ms: 7 };
     store.park(&request, now).await.expect("parked")
 }
 

@@ -103,9 +103,11 @@ pub(crate) fn park(tx: &mut Tx<'_>, request: &ParkRequest, now: Timestamp) -> Re
         ids.push(id);
     }
     journal::write(tx, &row, &facts, now)?;
+    // Asked again after a restart or a partial answer, a question is the same kind of question.
+    let holds = request.items.iter().any(|(_, item)| item.kind.holds_slot());
     tx.change(
         "UPDATE runs SET state = 'parked', holds = ?2, answered = 0, ran_for_ms = ?3 WHERE ord = ?1",
-        params![row.run.order, request.holds, signed(request.ran_for_ms)],
+        params![row.run.order, holds, signed(request.ran_for_ms)],
     )?;
     if row.chat {
         sessions::note_active(tx, row.run.order, now)?;

@@ -122,7 +122,7 @@ impl Owd {
                     let call = call(next, "x");
                     let items = vec![(call.position, approval(TASK, run, &call))];
                     let facts = vec![Fact::StepSkipped { step: 0 }];
-                    let request = ParkRequest { run, next, facts, items, holds: true, ran_for_ms: 1 };
+                    let request = ParkRequest { run, next, facts, items, ran_for_ms: 1 };
                     store.park(&request, now).await.expect("it is the worker's");
                 }
             }
