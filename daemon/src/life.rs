@@ -335,7 +335,7 @@ pub(crate) fn policy_settings(
         http_allow: config.policy.http_allow.clone(),
         protected,
         own_addresses: tcp.into_iter().collect(),
-        trusted: vec![],
+        trusted: config.policy.trusted.clone(),
         tool_risk: config
             .tool_risk
             .iter()

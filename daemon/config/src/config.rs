@@ -66,6 +66,8 @@ pub struct PolicyConfig {
     pub safe_commands: SafeCommands,
     /// Hosts that `http_request` may reach without asking: `host`, `host:port`, `*.domain`.
     pub http_allow: Vec<String>,
+    /// Workspaces whose builds and tests run without asking, as far as `safe_commands` does.
+    pub trusted: Vec<PathBuf>,
 }
 
 /// Whether the built-in list of read-only programs counts as configured allow.
@@ -341,7 +343,13 @@ impl Config {
                 run_timeout: Span::from_secs(3600),
                 grace: Span::from_secs(5),
             },
-            policy: PolicyConfig { allow: vec![], deny: vec![], safe_commands: SafeCommands::On, http_allow: vec![] },
+            policy: PolicyConfig {
+                allow: vec![],
+                deny: vec![],
+                safe_commands: SafeCommands::On,
+                http_allow: vec![],
+                trusted: vec![],
+            },
             tool_risk: BTreeMap::new(),
             inbox: InboxConfig { expiry: days(14), reminder: days(1) },
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },

@@ -14,7 +14,7 @@ mod trigger;
 mod write;
 
 pub(crate) use agent::{model_name, model_names};
-pub(crate) use fields::{absolute_path, http_hosts, zone};
+pub(crate) use fields::{absolute_path, folders, http_hosts, zone};
 pub use folder::{TASK_FILE_LIMIT, TaskFile, is_task_file, load_tasks, read_task_file};
 pub use read::{parse_edited_task, parse_task};
 pub use write::{step_text, to_toml};

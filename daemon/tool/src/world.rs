@@ -101,6 +101,12 @@ pub(crate) fn program(name: &str, cwd: &Path) -> Option<PathBuf> {
     program_on(name, cwd, None)
 }
 
+/// The file that would run for a program's name on owd's own search path.
+#[must_use]
+pub fn program_in_path(name: &str) -> Option<PathBuf> {
+    program(name, Path::new("/"))
+}
+
 /// The same on a search path that a call sets itself.
 pub(crate) fn program_on(name: &str, cwd: &Path, path: Option<&str>) -> Option<PathBuf> {
     if name.contains('/') {

@@ -335,3 +335,25 @@ fn a_task_that_is_deleted_takes_its_questions_back() {
     assert!(owd.items().is_empty());
     assert_eq!(executions(&scratch), 0);
 }
+
+/// A build runs whatever the workspace holds, so it asks unless the person trusts that.
+#[test]
+fn a_build_asks_unless_the_person_trusts_the_workspace() {
+    let scratch = Scratch::new();
+    scratch
+        .task("builds", "roots = [\"{work}\"]\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"cargo\", \"build\"] }\n");
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "builds"]);
+    let item = owd.item();
+    assert_eq!(item["approval"]["tool"], "shell");
+    owd.owctl.ok(&["inbox", "deny", &id(&item)]);
+    owd.run_in("builds", "refused");
+    scratch.config(&format!("[policy]\ntrusted = [{:?}]\n", scratch.work()));
+    owd.owctl.ok(&["reload"]);
+    owd.owctl.ok(&["task", "run", "builds"]);
+    let built = until("it has run unasked", || owd.runs("builds").into_iter().find(|run| run["state"] == "failed"));
+    assert!(
+        owd.items().iter().all(|item| item["approval"].is_null()),
+        "its failure is told, nothing is asked: {built}"
+    );
+}

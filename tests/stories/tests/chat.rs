@@ -1,5 +1,6 @@
 //! Chats, end to end: the real owd and owctl, and a stub of a model.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -212,6 +213,54 @@ fn an_attachment_reaches_the_model() {
     let wrong = chat(&owd, &scratch, &["-p", "read it", "--attach", "none.txt"], None);
     assert_eq!(wrong.code, 1);
     assert!(wrong.stderr.contains("none.txt"), "{}", wrong.stderr);
+}
+
+/// A PDF of one page that says this, as its format's first edition has it.
+fn pdf(text: &str) -> Vec<u8> {
+    let page = format!("BT /F1 24 Tf 72 700 Td ({text}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{page}\nendstream", page.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    let mut file = b"%PDF-1.4\n".to_vec();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (number, object) in (1..).zip(&objects) {
+        writeln!(table, "{:010} 00000 n ", file.len()).expect("a string takes all");
+        file.extend(format!("{number} 0 obj\n{object}\nendobj\n").bytes());
+    }
+    let begins = file.len();
+    file.extend(table.bytes());
+    let size = objects.len() + 1;
+    file.extend(format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{begins}\n%%EOF\n").bytes());
+    file
+}
+
+#[test]
+fn a_pdf_reaches_a_model_that_reads_none_as_its_text() {
+    let has_reader = std::process::Command::new("pdftotext").arg("-v").output().is_ok();
+    if !has_reader {
+        println!("skipped: pdftotext is not installed");
+        return;
+    }
+    let model = ModelServer::start();
+    model.push(ModelReply::text("Read."));
+    model.push(ModelReply::text("Not read."));
+    let scratch = with_model(&model);
+    fs::write(scratch.work().join("letter.pdf"), pdf("Dear reader")).expect("a file");
+    fs::write(scratch.work().join("broken.pdf"), "%PDF-1.4\nnothing of the kind").expect("a file");
+    let owd = scratch.start();
+    let answer = chat(&owd, &scratch, &["-p", "read it", "--attach", "letter.pdf"], None);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let heard = messages(&model).pop().expect("a message")["content"].to_string();
+    assert!(heard.contains("Dear reader"), "{heard}");
+    let answer = chat(&owd, &scratch, &["-p", "read it", "--attach", "broken.pdf"], None);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let heard = messages(&model).pop().expect("a message")["content"].to_string();
+    assert!(heard.contains("this model cannot read it"), "{heard}");
 }
 
 /// P2: what was said is heard, whatever happens to owd.

@@ -25,6 +25,9 @@ pub(crate) struct Command {
     /// Count the built-in list of programs that only read
     #[arg(long)]
     safe: bool,
+    /// Count the folder as a workspace whose builds and tests are trusted
+    #[arg(long)]
+    trusted: bool,
     /// Where it would run; also the only root. The current folder if not given
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -41,9 +44,9 @@ impl Command {
             allow: self.allow.clone(),
             deny: self.deny.clone(),
             safe: self.safe,
-            cwd,
             home: home(),
-            trusted: vec![],
+            trusted: if self.trusted { vec![cwd.clone()] } else { vec![] },
+            cwd,
             protected: own_places(context),
         };
         let explained = explain_with(&self.line, &question, &SystemLinks);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
-use crate::task::{absolute_path, http_hosts, model_name, model_names, zone};
+use crate::task::{absolute_path, folders, http_hosts, model_name, model_names, zone};
 
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
@@ -26,7 +26,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
     let config = Config {
         timezone: zone(&root).unwrap_or(defaults.timezone),
         scheduler: part(&root, "scheduler", defaults.scheduler, scheduler),
-        policy: part(&root, "policy", defaults.policy, policy),
+        policy: part(&root, "policy", defaults.policy, |section, defaults| policy(section, defaults, &host.home)),
         tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
@@ -65,7 +65,7 @@ fn scheduler(section: &Section<'_, '_>, defaults: &SchedulerConfig) -> Scheduler
     }
 }
 
-fn policy(section: &Section<'_, '_>, defaults: &PolicyConfig) -> PolicyConfig {
+fn policy(section: &Section<'_, '_>, defaults: &PolicyConfig, home: &Path) -> PolicyConfig {
     PolicyConfig {
         allow: entries(section, "allow"),
         deny: entries(section, "deny"),
@@ -73,6 +73,7 @@ fn policy(section: &Section<'_, '_>, defaults: &PolicyConfig) -> PolicyConfig {
             .choice("safe-commands", &[("on", SafeCommands::On), ("off", SafeCommands::Off)])
             .unwrap_or(defaults.safe_commands),
         http_allow: http_hosts(section, "http-allow"),
+        trusted: folders(section, "trusted", "name the workspaces that you trust", home),
     }
 }
 

@@ -93,7 +93,7 @@ fn an_unknown_key_is_told_which_was_meant() {
             owd.toml:1:2: schedular: unknown key; did you mean `scheduler`?
             owd.toml:4:1: log.levels: unknown key; did you mean `level`?
             owd.toml:6:1: policy.safe_commands: unknown key; did you mean `safe-commands`?
-            owd.toml:7:1: policy.zzz: unknown key; remove it, or use one of `allow`, `deny`, `http-allow`, `safe-commands`
+            owd.toml:7:1: policy.zzz: unknown key; remove it, or use one of `allow`, `deny`, `http-allow`, `safe-commands`, `trusted`
         "#]],
     );
 }

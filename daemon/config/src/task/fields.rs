@@ -58,6 +58,27 @@ pub(crate) fn absolute_path(document: &Document<'_>, place: &Place, text: &str, 
     Some(path.components().collect())
 }
 
+/// Folders, each named once; never the whole file system.
+pub(crate) fn folders(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    instead_of_all: &'static str,
+    home: &Path,
+) -> Vec<PathBuf> {
+    let mut folders = vec![];
+    for Found { value, place } in section.texts(key).unwrap_or_default() {
+        let Some(path) = absolute_path(section.document(), &place, &value, home) else { continue };
+        if path == Path::new("/") {
+            section.document().fault(&place, "the whole file system", instead_of_all);
+        } else if folders.contains(&path) {
+            section.document().fault(&place, "named twice", "remove one of them");
+        } else {
+            folders.push(path);
+        }
+    }
+    folders
+}
+
 /// Hosts that may be reached without asking: `host`, `host:port`, `*.domain`.
 pub(crate) fn http_hosts(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
     let mut hosts = vec![];

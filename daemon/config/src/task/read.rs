@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,7 +13,7 @@ use toml::de::DeValue;
 use super::agent;
 use super::args::{self, Names};
 use super::trigger::{self, Setting};
-use super::{TaskDefaults, ToolChecker, absolute_path, http_hosts, zone};
+use super::{TaskDefaults, ToolChecker, folders, http_hosts, zone};
 use crate::FileFault;
 use crate::document::{Document, Found, Place, Section};
 use crate::suggest::nearest;
@@ -85,7 +85,7 @@ fn read(
         steps: if root.value("goal").is_none() { steps(&root, tools) } else { vec![] },
         agent: agent::agent(&root, tools),
         mode: mode(&root),
-        roots: roots(&root, &defaults.home),
+        roots: folders(&root, "roots", "name the folders that the task works in", &defaults.home),
         catch_up: catch_up(&root),
         overlap: overlap(&root),
         while_parked: while_parked(&root),
@@ -183,21 +183,6 @@ fn needs(root: &Section<'_, '_>) -> Vec<Need> {
         }
     }
     needs
-}
-
-fn roots(root: &Section<'_, '_>, home: &Path) -> Vec<PathBuf> {
-    let mut roots = vec![];
-    for Found { value, place } in root.texts("roots").unwrap_or_default() {
-        let Some(path) = absolute_path(root.document(), &place, &value, home) else { continue };
-        if path == Path::new("/") {
-            root.document().fault(&place, "the whole file system", "name the folders that the task works in");
-        } else if roots.contains(&path) {
-            root.document().fault(&place, "named twice", "remove one of them");
-        } else {
-            roots.push(path);
-        }
-    }
-    roots
 }
 
 fn steps(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Vec<Step> {

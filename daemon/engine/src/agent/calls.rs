@@ -371,7 +371,7 @@ impl AgentCourse {
 }
 
 /// Writes a file that replaces whatever has the name: a link that lies there is not followed.
-fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -7,6 +7,7 @@ mod model;
 mod prompt;
 mod sent;
 mod setup;
+mod shelf;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

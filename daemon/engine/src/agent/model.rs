@@ -165,8 +165,9 @@ impl AgentCourse {
             return Ok(request);
         }
         self.grow_prompt();
-        let store = Arc::clone(&self.engine().store);
-        let attachments = self.equipment.attachments(&store, self.session.turn.history()).await?;
+        let engine = Arc::clone(self.engine());
+        let (folder, history) = (&self.session.place.run_folder, self.session.turn.history());
+        let attachments = self.equipment.shelf.take_in(&engine, folder, history).await?;
         let mut request = Request::new("", self.prompt.view());
         request.system = self.equipment.system(&self.session.spec, &self.session.place);
         let tail = prompt::tail(&self.session, ask.tail.as_deref());

@@ -1,15 +1,14 @@
 //! What an agent's session is equipped with: a model, tools, limits.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use ow_model::{Attachment, BlobHash, Message, TaskSpec};
-use ow_provider::{Attachments, Price, Router, ToolDeclaration, Tools};
-use ow_store::{Store, StoreError};
+use ow_model::TaskSpec;
+use ow_provider::{Price, Router, ToolDeclaration, Tools};
 use ow_tool::{Declaration, Place};
 use ow_turn::{Prices, ToolDecl, ToolKind};
 
 use super::prompt;
+use super::shelf::Shelf;
 use crate::engine::Engine;
 
 /// The window of a model that nobody knows.
@@ -51,7 +50,8 @@ pub(super) struct Equipment {
     system: OnceLock<Arc<str>>,
     is_chat: bool,
     is_nested: bool,
-    loaded: HashMap<BlobHash, Arc<[u8]>>,
+    /// What was attached to the history.
+    pub(super) shelf: Shelf,
 }
 
 impl Equipment {
@@ -101,7 +101,7 @@ impl Equipment {
             system: OnceLock::new(),
             is_chat: agent.goal.is_none(),
             is_nested,
-            loaded: HashMap::new(),
+            shelf: Shelf::default(),
         }
     }
 
@@ -124,43 +124,6 @@ impl Equipment {
                 self.named_hosts.push(host);
             }
         }
-    }
-
-    /// The bytes of what was attached to the history, read once a worker.
-    pub(super) async fn attachments(
-        &mut self,
-        store: &Arc<dyn Store>,
-        history: &[Arc<Message>],
-    ) -> Result<Arc<dyn Attachments>, StoreError> {
-        for attachment in history.iter().flat_map(|message| attached(message)) {
-            if !self.loaded.contains_key(&attachment.hash)
-                && let Some(bytes) = store.blob(attachment.hash).await?
-            {
-                self.loaded.insert(attachment.hash, bytes.into());
-            }
-        }
-        Ok(Arc::new(Loaded(self.loaded.clone())))
-    }
-}
-
-fn attached(message: &Message) -> &[Attachment] {
-    match message {
-        Message::User { input, .. } => &input.attachments,
-        Message::Tool { images, .. } => images,
-        Message::Assistant { .. } | Message::Notice { .. } => &[],
-    }
-}
-
-/// Attachments at hand.
-struct Loaded(HashMap<BlobHash, Arc<[u8]>>);
-
-impl Attachments for Loaded {
-    fn bytes(&self, attachment: &Attachment) -> Option<Vec<u8>> {
-        self.0.get(&attachment.hash).map(|bytes| bytes.to_vec())
-    }
-
-    fn text(&self, _: &Attachment) -> Option<String> {
-        None
     }
 }
 

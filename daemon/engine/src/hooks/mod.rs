@@ -180,6 +180,7 @@ impl Hooks {
         };
         let job = HookJob {
             program,
+            arguments: vec![],
             cwd: occasion.cwd.clone(),
             stdin: occasion.stdin.clone(),
             time: hook.timeout,

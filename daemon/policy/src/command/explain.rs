@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use super::judge::{Found, Rights, Subject, forbidden, layers};
+use super::judge::{Found, IN_TRUSTED, Rights, Subject, forbidden, layers};
 use super::operands::operands;
 use crate::path::{Links, NoLinks};
 use crate::{CommandForm, Explained};
@@ -46,6 +46,9 @@ pub fn explain_with(line: &str, question: &Question, links: &dyn Links) -> Expla
     let (verdict, rule, why) = match forbidden(subject, &rights) {
         Some((rule, why)) => ("deny", rule, why),
         None => match layers(subject, &rights) {
+            Found::Safe { rule } if rule.ends_with(IN_TRUSTED) => {
+                ("allow", rule, "you trust what is built there".into())
+            }
             Found::Safe { rule } => ("allow", rule, "it only reads, and only inside the roots".into()),
             Found::Allowed { rule } => ("allow", rule, "configured entries cover every part of it".into()),
             Found::Dynamic { why } => ("ask", "ask: shell syntax".into(), why),

@@ -164,13 +164,16 @@ pub(crate) fn layers(subject: Subject, rights: &Rights) -> Found {
     }
 }
 
+/// How the rule ends that lets a build pass.
+pub(super) const IN_TRUSTED: &str = "in a trusted workspace";
+
 fn safe_rule(argv: &[String], subject: Subject, rights: &Rights) -> Option<String> {
     let inside = |path: &Path| {
         rights.roots.iter().map(PathBuf::as_path).chain(rights.run_folder).any(|root| path.starts_with(root))
     };
     if let Some(name) = build_use(argv) {
         let trusted = rights.trusted.iter().any(|folder| subject.cwd.starts_with(folder));
-        return trusted.then(|| format!("safe: {name} in a trusted workspace"));
+        return trusted.then(|| format!("safe: {name} {IN_TRUSTED}"));
     }
     let safe = safe_use(argv)?;
     if safe.reads_here && !inside(subject.cwd) {

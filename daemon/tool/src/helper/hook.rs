@@ -27,6 +27,7 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HookJob {
     pub program: PathBuf,
+    pub arguments: Vec<String>,
     /// Where it runs, if that is a folder; else at the root.
     pub cwd: PathBuf,
     pub stdin: String,
@@ -71,6 +72,7 @@ pub(super) async fn run(job: HookJob) -> HookEnd {
         Err(error) => return not_started(format!("cannot watch children: {error}")),
     };
     let mut command = Command::new(&job.program);
+    command.args(&job.arguments);
     command.env_clear().envs(shell::allowed()).env(super::HELPER_MARK, tree::mark());
     command.current_dir(if job.cwd.is_dir() { job.cwd.as_path() } else { std::path::Path::new("/") });
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

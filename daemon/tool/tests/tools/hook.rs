@@ -16,6 +16,7 @@ fn job(bench: &Bench, script: &str) -> HookJob {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     HookJob {
         program,
+        arguments: vec![],
         cwd: bench.root(),
         stdin: r#"{"event":"stop"}"#.into(),
         time: Span::from_secs(20),
