@@ -48,10 +48,7 @@ impl Conversation {
                 self.note("This chat was removed.");
                 return vec![Effect::Leave];
             }
-            _ => {
-                let now = self.now;
-                self.turn.get_or_insert(Turn { since: now, usage: UsageView::default(), thinking: now });
-            }
+            _ => self.begin_turn(),
         }
         self.look_at_items()
     }
@@ -246,8 +243,9 @@ impl Conversation {
                 }
             }
             ("turn-started", _) => {
-                let now = self.now;
-                self.turn = Some(Turn { since: now, usage: UsageView::default(), thinking: now });
+                // It is told again where a turn goes on after an answer.
+                self.begin_turn();
+                self.think_anew();
             }
             // The reply begins anew; the entry that says why comes with it.
             ("notice", _) if payload.get("restart").is_some_and(|restart| restart == true) => {
@@ -257,6 +255,11 @@ impl Conversation {
             ("lagged", _) => self.stream.tear(),
             _ => {}
         }
+    }
+
+    fn begin_turn(&mut self) {
+        let now = self.now;
+        self.turn.get_or_insert(Turn { since: now, usage: UsageView::default(), thinking: now });
     }
 
     fn think_anew(&mut self) {

@@ -21,8 +21,20 @@ pub(super) fn rows(text: &str, columns: usize) -> Vec<Line> {
     writer.rows
 }
 
-/// How much of a text that still grows is settled: where its last block begins.
+/// How much of a text that still grows is settled: where the last block of its whole lines begins.
+///
+/// A line that is not whole counts for nothing: it may begin a block now and belong to the one before in the end, as the
+/// first `|` of a table's row does.
 pub(super) fn settled(text: &str) -> usize {
+    last_block(whole_lines(text))
+}
+
+pub(super) fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..=end])
+}
+
+/// Where the last block begins.
+pub(super) fn last_block(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut last = 0;
     for (event, place) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -455,9 +467,15 @@ mod tests {
 
     #[test]
     fn only_the_last_block_of_a_growing_text_can_change() {
-        for (text, done) in
-            [("one\n\ntwo", "one\n\n"), ("one", ""), ("- a\n- b", ""), ("a\n```\nb\n\nc", "a\n"), ("", "")]
-        {
+        for (text, done) in [
+            ("one\n\ntwo\n", "one\n\n"),
+            ("one\n\ntwo", ""),
+            ("one", ""),
+            ("|a|\n|-|\n|", ""),
+            ("- a\n- b", ""),
+            ("a\n```\nb\n\nc\n", "a\n"),
+            ("", ""),
+        ] {
             assert_eq!(settled(text), done.len(), "{text:?}");
         }
     }
