@@ -387,3 +387,37 @@ fn a_chat_outlives_its_owd() {
     talk.shows("After.");
     assert_eq!(talk.screen().matches("Before.").count(), 1, "{}", talk.screen());
 }
+
+#[test]
+fn where_no_model_is_configured_a_chat_says_what_to_do() {
+    let scratch = Scratch::new();
+    let owd = scratch.start();
+    for args in [&["chat", "-p", "hello"][..], &["chat"][..]] {
+        let mut talk = Terminal::start(owd.owctl.command(args).current_dir(scratch.work()), 120, 30);
+        assert_eq!(talk.ended(), 1);
+        let screen = talk.screen();
+        for told in ["no model is configured", "owctl chat --model ", "[agent] model = ", "owd.toml", "owctl reload"] {
+            assert!(screen.contains(told), "`{told}` is missing:\n{screen}");
+        }
+    }
+    assert_eq!(rows(&owd.owctl.json(&["session", "list"])).len(), 0, "no chat was begun");
+}
+
+#[test]
+fn without_colours_all_is_still_told() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("# Title\n\nAll **well**."));
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["touch", "made"] }))]));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let mut command = owd.owctl.command(&["chat"]);
+    let mut talk = Terminal::start(command.current_dir(scratch.work()).env("NO_COLOR", "1"), 30, 20);
+    talk.shows("/help");
+    talk.press("hi\r");
+    talk.shows("All well.");
+    assert!(!talk.painted().contains("[1m") && !talk.painted().contains("[36m"), "{:?}", talk.painted());
+    talk.press("make it\r");
+    talk.is("all keys are told in 30 columns", |screen| {
+        ["[o]nce", "[t]his", "[c]ommand", "[e]dit", "[d]eny"].iter().all(|key| screen.contains(key))
+    });
+}

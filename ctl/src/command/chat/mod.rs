@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::reference::Reference;
 
 mod attach;
+mod models;
 mod opening;
 mod script;
 mod talk;

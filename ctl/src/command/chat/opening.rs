@@ -4,7 +4,7 @@ use ow_client::{Client, ClientError};
 use ow_model::RunId;
 use ow_protocol::{NewAttachment, NewMessage, NewSession, PageQuery, SentMessage, SessionSettings, SessionView};
 
-use super::Chat;
+use super::{Chat, models};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 
@@ -16,6 +16,9 @@ pub(super) async fn open(owd: &mut Client, chat: &Chat, context: &Context) -> Re
         (None, false) => None,
     };
     let Some(old) = old else {
+        if chat.model.is_none() {
+            models::must_be_one(context)?;
+        }
         let new = NewSession {
             model: chat.model.clone(),
             mode: chat.mode.clone(),
