@@ -45,14 +45,7 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
             ("inbox", waiting.into()),
             ("next", next.into()),
             ("tasks", format!("{}, {} of them paused", status.tasks, status.tasks_paused).into()),
-            (
-                "runs",
-                format!(
-                    "{} running, {} queued, {} parked; {} workers",
-                    status.runs_running, status.runs_queued, status.runs_parked, status.workers
-                )
-                .into(),
-            ),
+            ("runs", runs(status).into()),
             ("events", format!("{} waiting", status.events_waiting).into()),
             ("refused", refused(status.addresses_refused).into()),
             ("since", clock.when(&status.started_at).into()),
@@ -65,6 +58,15 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
     ));
     text.push_str(&warnings(status, paint));
     text
+}
+
+fn runs(status: &StatusView) -> String {
+    let StatusView { runs_running, runs_queued, runs_parked, runs_interrupted, workers, .. } = status;
+    let interrupted = match runs_interrupted {
+        0 => String::new(),
+        count => format!(", {count} interrupted"),
+    };
+    format!("{runs_running} running, {runs_queued} queued, {runs_parked} parked{interrupted}; {workers} workers")
 }
 
 fn refused(addresses: u64) -> String {
@@ -137,6 +139,7 @@ mod tests {
             runs_running: 2,
             runs_queued: 0,
             runs_parked: 3,
+            runs_interrupted: 0,
             sessions: 0,
             items_pending: 3,
             events_waiting: 0,
@@ -181,8 +184,10 @@ mod tests {
             message: "reports.toml:3:1: unknown key `crn`\u{1b}[2J".into(),
             hint: Some("write `cron`".into()),
         };
-        let status = StatusView { paused_all: Some("ada".into()), warnings: vec![warning], ..status() };
+        let status =
+            StatusView { paused_all: Some("ada".into()), runs_interrupted: 2, warnings: vec![warning], ..status() };
         let text = in_words(&status, &clock, Paint::Plain);
+        assert!(text.contains("3 parked, 2 interrupted; 8 workers"), "{text}");
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();
         expect![[r"

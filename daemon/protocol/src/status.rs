@@ -26,6 +26,9 @@ pub struct StatusView {
     pub runs_running: u64,
     pub runs_queued: u64,
     pub runs_parked: u64,
+    /// Stopped by owd's end or by the kill switch; they go on by themselves.
+    #[serde(default)]
+    pub runs_interrupted: u64,
     /// Chats that were not removed.
     #[serde(default)]
     pub sessions: u64,

@@ -295,6 +295,8 @@ pub struct StoreStats {
     pub runs_parked: u64,
     pub runs_queued: u64,
     pub runs_running: u64,
+    /// Stopped by owd's end or by the kill switch; they go on by themselves.
+    pub runs_interrupted: u64,
     /// Chats that were not removed; they are in none of the counts above.
     pub sessions: u64,
     pub items_pending: u64,

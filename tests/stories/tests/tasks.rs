@@ -106,6 +106,7 @@ fn the_kill_switch_stops_what_runs_and_keeps_what_asks() {
     owd.run_in("sleepy", "running");
     owd.owctl.ok(&["pause", "--all"]);
     owd.run_in("sleepy", "interrupted");
+    assert_eq!(owd.owctl.json(&["status"])["runs_interrupted"], 1);
     assert_ne!(owd.owctl.run(&["task", "run", "asking"]).code, 0, "nothing starts");
     assert_eq!(owd.items()[0]["id"], item["id"]);
     owd.owctl.ok(&["resume", "--all"]);

@@ -51,15 +51,17 @@ pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreErr
     )?;
     let runs = |word: &str| open.iter().find(|(state, _)| state == word).map_or(0, |(_, count)| *count);
     let (queued, running, parked) = (runs("queued"), runs("running"), runs("parked"));
+    let interrupted = runs("interrupted");
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let kept = view.count("SELECT coalesce(sum(bytes), 0) FROM blobs", [])?;
     Ok(StoreStats {
         tasks: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted' AND chat = 0", [])?,
         tasks_paused: view.count("SELECT count(*) FROM tasks WHERE state = 'paused'", [])?,
-        runs_open: queued + running + parked + runs("interrupted"),
+        runs_open: queued + running + parked + interrupted,
         runs_parked: parked,
         runs_queued: queued,
         runs_running: running,
+        runs_interrupted: interrupted,
         sessions: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted' AND chat = 1", [])?,
         items_pending: view.count("SELECT count(*) FROM items WHERE state = 'pending'", [])?,
         events_waiting: view.count("SELECT coalesce(sum(waiting), 0) FROM tasks WHERE waiting > 0", [])?,

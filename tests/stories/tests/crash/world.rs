@@ -256,8 +256,9 @@ impl World {
         let Some(status) = self.get("/v1/status") else {
             return Err("no answer".into());
         };
-        let is_quiet =
-            ["runs_running", "runs_queued", "runs_parked", "events_waiting"].iter().all(|of| status[of] == 0);
+        let is_quiet = ["runs_running", "runs_queued", "runs_parked", "runs_interrupted", "events_waiting"]
+            .iter()
+            .all(|of| status[of] == 0);
         if is_quiet && self.intake_is_done() { Ok(()) } else { Err(status.to_string()) }
     }
 
