@@ -312,12 +312,17 @@ fn the_terminal_may_change_its_size_in_the_middle() {
     talk.resize(40, 30);
     talk.press("typed");
     talk.shows("› typed");
+    talk.resize(40, 8);
+    talk.is("all of the last rows are there", |screen| {
+        screen.lines().last().is_some_and(|last| last.starts_with("mode ask"))
+    });
+    talk.resize(40, 30);
     gate.open();
     talk.shows("end.");
     talk.is("rows are whole words", |screen| {
         screen.lines().filter(|line| line.starts_with("more")).all(|line| line.ends_with("more"))
     });
-    assert!(talk.row_of_cursor().starts_with("› typed"), "{}", talk.screen());
+    until("the cursor is where one types", || talk.row_of_cursor().starts_with("› typed").then_some(()));
 }
 
 #[test]
@@ -420,4 +425,33 @@ fn without_colours_all_is_still_told() {
     talk.is("all keys are told in 30 columns", |screen| {
         ["[o]nce", "[t]his", "[c]ommand", "[e]dit", "[d]eny"].iter().all(|key| screen.contains(key))
     });
+}
+
+/// Whatever the terminal's size, and however the answer is cut into pieces: all of it is there once, in its order.
+#[test]
+fn a_long_answer_on_a_small_terminal_is_all_in_the_scrollback() {
+    let model = ModelServer::start();
+    let words = |from: usize, count: usize| (from..from + count).map(|n| format!("w{n}")).collect::<Vec<_>>();
+    let items = words(400, 40).iter().map(|word| format!("- {word}")).collect::<Vec<_>>().join("\n");
+    let rows = words(500, 12).iter().map(|word| format!("| {word} | x |")).collect::<Vec<_>>().join("\n");
+    let code = words(600, 30).join("\n");
+    let text = format!(
+        "{}\n\n{items}\n\n| a | b |\n|---|---|\n{rows}\n\n```\n{code}\n```\n\n{}",
+        words(0, 300).join(" "),
+        words(700, 200).join(" ")
+    );
+    model.push(ModelReply::text(text).in_pieces(7));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let mut talk = chat_of(&owd, &scratch, &[], 40, 12);
+    talk.press("tell all\r");
+    talk.shows("1 model call");
+    let found: Vec<String> = talk
+        .scrollback()
+        .iter()
+        .flat_map(|row| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|word| word.strip_prefix('w').is_some_and(|number| number.parse::<usize>().is_ok()))
+        .collect();
+    let all = [words(0, 300), words(400, 40), words(500, 12), words(600, 30), words(700, 200)].concat();
+    assert_eq!(found, all);
 }

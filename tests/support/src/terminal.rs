@@ -70,7 +70,25 @@ impl Terminal {
         lock(&self.screen).screen().contents()
     }
 
-    /// The same with its colours, as escape sequences.
+    /// All that was ever written into the scrollback, and what is on the screen, row by row.
+    #[must_use]
+    pub fn scrollback(&self) -> Vec<String> {
+        let mut parser = lock(&self.screen);
+        let screen = parser.screen_mut();
+        let (height, columns) = screen.size();
+        screen.set_scrollback(usize::MAX);
+        let above = screen.scrollback();
+        let mut rows = vec![];
+        for offset in (1..=above).rev() {
+            screen.set_scrollback(offset);
+            rows.extend(screen.rows(0, columns).next());
+        }
+        screen.set_scrollback(0);
+        rows.extend(screen.rows(0, columns).take(usize::from(height)));
+        rows
+    }
+
+    /// The screen with its colours, as escape sequences.
     #[must_use]
     pub fn painted(&self) -> String {
         String::from_utf8_lossy(&lock(&self.screen).screen().contents_formatted()).into_owned()

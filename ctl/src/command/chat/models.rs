@@ -28,6 +28,11 @@ pub(super) fn must_be_one(context: &Context) -> Result<(), Failure> {
     }
 }
 
+/// The model that agents get which name none, as far as the configuration can be asked.
+pub(super) fn default_name(context: &Context) -> Option<String> {
+    model::ask(context, &["none".into()]).ok()?.default
+}
+
 fn none_is_configured(context: &Context) -> Failure {
     let known = model::ask(context, &[]).map_or_else(|_| vec![], |answer| answer.models);
     let with_key: Vec<String> =

@@ -59,6 +59,8 @@ pub(super) enum Effect {
     /// The program sleeps until the shell wakes it.
     Suspend,
     Bell,
+    /// The screen is wiped; what is drawn anew stands at its top.
+    Clear,
 }
 
 /// What owd, or the system, is asked for.
@@ -157,6 +159,7 @@ pub(super) struct Turn {
 }
 
 /// The whole state.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Conversation {
     pub(super) columns: usize,
     pub(super) rows: usize,
@@ -185,8 +188,10 @@ pub(super) struct Conversation {
     pub(super) now: Duration,
     /// Something was said in it, by anyone.
     pub(super) used: bool,
-    /// The model that replied last.
+    /// The model that replied last, or the configured one.
     pub(super) replied: Option<String>,
+    /// More than one person speaks, so that each is named.
+    pub(super) is_shared: bool,
     /// The scrollback ends with an empty row.
     pub(super) is_parted: bool,
 }
@@ -215,6 +220,7 @@ impl Conversation {
             lost: false,
             now,
             replied: None,
+            is_shared: true,
             is_parted: true,
         }
     }
@@ -279,6 +285,9 @@ impl Conversation {
         }
         if keys.contains(&Key::Ctrl('z')) {
             return vec![Effect::Suspend];
+        }
+        if keys == [Key::Ctrl('l')] {
+            return vec![Effect::Clear];
         }
         if self.card().is_some() {
             return self.press_on_card(keys, at);
@@ -451,7 +460,6 @@ impl Conversation {
             return vec![];
         }
         let card = Card::new(item);
-        self.flow_out();
         let rows = card.rows(self.columns);
         self.gap();
         self.said.extend(rows);
@@ -496,9 +504,13 @@ impl Conversation {
         self.error(&why.message, why.hint.as_deref());
     }
 
+    pub(super) fn no_longer_stopping(&mut self) {
+        self.stopping = Stopping::No;
+    }
+
     /// The turn is over, or there is none.
     pub(super) fn rest(&mut self) {
-        self.stopping = Stopping::No;
+        self.no_longer_stopping();
         self.turn = None;
         self.reasoning.clear();
         self.calls.clear();
@@ -569,8 +581,8 @@ impl Conversation {
         }
     }
 
+    /// In the middle of a reply it stands above the block that still grows.
     pub(super) fn say_line(&mut self, line: &Line) {
-        self.flow_out();
         let rows = line.wrap(self.columns, &Line::empty(), &Line::plain("  "));
         self.said.extend(rows);
     }

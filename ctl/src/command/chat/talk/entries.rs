@@ -40,9 +40,12 @@ impl Conversation {
         self.session = SessionView { usage, ..state };
         if let Some(before) = self.before.take() {
             self.greet(&before);
+            // What comes from now on and was not typed here is somebody's.
+            self.is_shared = true;
         }
         match self.session.state.as_str() {
-            "idle" => self.rest(),
+            // The entry that ends the turn may be still to come: how it stands is read after the entries are.
+            "idle" => self.no_longer_stopping(),
             "cancelled" => {
                 self.rest();
                 self.note("This chat was removed.");
@@ -57,9 +60,8 @@ impl Conversation {
     fn greet(&mut self, before: &[MessageView]) {
         let session = self.session.clone();
         let roots = if session.roots.is_empty() { "no folder".into() } else { session.roots.join(", ") };
-        if session.model.is_none() {
-            self.replied = before.iter().rev().find_map(|entry| entry.model.clone());
-        }
+        let replied = before.iter().rev().find_map(|entry| entry.model.clone());
+        self.replied = replied.or(self.replied.take());
         let how = format!("{} · mode {} · {roots} · /help", self.model(), session.mode);
         if before.iter().all(|entry| entry.kind != "user") {
             self.say_line(&Line::styled(&how, Style::DIM));
@@ -72,8 +74,12 @@ impl Conversation {
         let said = |entry: &&MessageView| entry.kind == "user" && entry.by.as_deref() != Some("owd");
         let last = before.iter().rposition(|entry| said(&entry)).unwrap_or(0);
         if last > 0 {
-            self.note(&format!("… {last} entries before: owctl session export {}", session.id));
+            let entries = if last == 1 { "entry" } else { "entries" };
+            self.note(&format!("… {last} {entries} before: owctl session export {}", session.id));
         }
+        let mut people = before.iter().filter(said).map(|entry| &entry.by);
+        let first = people.next();
+        self.is_shared = people.any(|by| Some(by) != first);
         for (index, entry) in before.iter().enumerate() {
             if index < last {
                 // Only what later entries refer to.
@@ -117,7 +123,6 @@ impl Conversation {
             "call" => {
                 let call = entry.position.and_then(|position| self.calls.remove(&position));
                 let rows = call::card(entry, call.as_ref(), self.columns);
-                self.flow_out();
                 self.said.extend(rows);
                 self.think_anew();
             }
@@ -144,7 +149,6 @@ impl Conversation {
     /// The agent has heard something.
     fn heard(&mut self, entry: &MessageView) {
         self.used = true;
-        self.flow_out();
         let by = entry.by.as_deref().unwrap_or_default();
         if by == "owd" {
             let first = entry.text.lines().next().unwrap_or_default();
@@ -157,7 +161,7 @@ impl Conversation {
                 self.unheard.remove(at);
                 "› ".to_owned()
             }
-            None if by.is_empty() => "› ".to_owned(),
+            None if by.is_empty() || !self.is_shared => "› ".to_owned(),
             None => format!("{by} › "),
         };
         self.gap();

@@ -59,7 +59,7 @@ impl Conversation {
         live
     }
 
-    /// Moves all of the reply into the scrollback, so that something can be said after it.
+    /// Moves all of the reply into the scrollback, as it will not go on.
     pub(super) fn flow_out(&mut self) {
         if !self.stream.is_empty() {
             let said = self.stream.end(self.columns - 1);
@@ -71,6 +71,9 @@ impl Conversation {
     /// What goes on: the calls that run, or that the model thinks.
     fn work(&self) -> Vec<Line> {
         let mut rows = vec![];
+        if !self.is_in_turn() {
+            return rows;
+        }
         let spinner = SPINNER[usize::try_from(self.now.as_millis() / SPIN.as_millis()).unwrap_or(0) % SPINNER.len()];
         let begun: Vec<_> = self.calls.values().filter_map(|call| Some((call, call.since?))).collect();
         for (call, since) in begun.iter().take(CALLS_SHOWN) {

@@ -16,14 +16,14 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Chat, attach, opening};
+use super::{Chat, attach, models, opening};
 use crate::context::Context;
 use crate::editor::Draft;
 use crate::failure::Failure;
 use conversation::{Ask, Conversation, Effect, Farewell, Input, Told};
 use history::History;
 use screen::Screen;
-use tty::Tty;
+use tty::{Tty, TypedBefore};
 
 mod call;
 mod card;
@@ -66,6 +66,8 @@ struct Talk<'a> {
     errand: Option<Errand<'a>>,
     began: Instant,
     drawn: Instant,
+    /// Columns and rows, as they were last told.
+    size: (usize, usize),
     /// The session was made for this chat.
     is_new: bool,
 }
@@ -89,6 +91,7 @@ pub(super) async fn talk(owd: &mut Client, chat: &Chat, context: &Context) -> Re
     let began = Instant::now();
     let mut conversation = Conversation::new(session, history.read(), Duration::ZERO);
     conversation.attachments = attachments;
+    conversation.replied = models::default_name(context);
     let mut talk = Talk {
         context,
         conversation,
@@ -102,6 +105,7 @@ pub(super) async fn talk(owd: &mut Client, chat: &Chat, context: &Context) -> Re
         errand: None,
         began,
         drawn: began,
+        size: (0, 0),
         is_new,
     };
     let ended = talk.run().await;
@@ -158,11 +162,17 @@ impl Talk<'_> {
     }
 
     fn resize(&mut self) {
-        let (columns, rows) = Tty::size();
+        self.size = Tty::size();
+        let (columns, rows) = self.size;
+        self.screen.resized();
         self.conversation.step(Input::Resized { columns, rows }, self.began.elapsed());
     }
 
     fn draw(&mut self) -> Result<(), Failure> {
+        // The terminal may have changed already, and its signal be on the way.
+        if Tty::size() != self.size {
+            self.resize();
+        }
         let from = self.began.elapsed();
         self.conversation.step(Input::Tick, from);
         let frame = self.conversation.frame();
@@ -180,6 +190,10 @@ impl Talk<'_> {
         match effect {
             Effect::Ask(ask) => self.queue.push_back(ask),
             Effect::Leave => return Ok(true),
+            Effect::Clear => {
+                self.screen = Screen::default();
+                Tty::write("\x1b[2J\x1b[H")?;
+            }
             Effect::Bell => Tty::write("\x07")?,
             // A chat works without; the person is not held up for it.
             Effect::Remember(text) => drop(self.history.add(&text)),
@@ -209,7 +223,7 @@ impl Talk<'_> {
         Tty::write(&self.screen.clear(self.conversation.columns))?;
         self.tty.give_back();
         let done = work();
-        self.tty.take()?;
+        self.tty.take(TypedBefore::Dropped)?;
         self.resize();
         Ok(done)
     }

@@ -11,12 +11,13 @@ use super::text::{Line, Style};
 use crate::command::model::Price;
 
 /// Keys that are worth to be told.
-const KEYS: [(&str, &str); 6] = [
+const KEYS: [(&str, &str); 7] = [
     ("Enter", "say it; during a turn it steers the agent"),
     ("Alt-Enter, or \\ at the end", "a new line; a paste keeps its own"),
     ("Up, Down", "what was said before"),
     ("Tab", "complete a command, a file or a model"),
     ("Ctrl-C", "interrupt the turn; once more, or between turns, leave"),
+    ("Ctrl-L", "an empty screen"),
     ("Esc", "at a question: answer it later"),
 ];
 
@@ -135,7 +136,6 @@ impl Conversation {
         let widest = rows.iter().map(|[name, _]| Line::plain(name).width()).max().unwrap_or(0) + 2;
         let is_narrow = widest * 2 > self.columns;
         let indent = Line::plain(&" ".repeat(if is_narrow { 4 } else { widest }));
-        self.flow_out();
         for [name, about] in rows {
             let name = Line::styled(name.trim_end(), Style::CYAN);
             let about = Line::plain(about);

@@ -19,12 +19,20 @@ pub(super) struct Frame {
 pub(super) struct Screen {
     shown: Vec<Line>,
     cursor: (usize, usize),
+    /// The terminal may have lost some of it.
+    is_stale: bool,
 }
 
 impl Screen {
+    /// The terminal has another size: what it made of the rows is its own affair, so they are all drawn anew.
+    pub(super) fn resized(&mut self) {
+        self.is_stale = true;
+    }
+
     /// The bytes that make the terminal, `columns` wide, show the frame.
     pub(super) fn draw(&mut self, frame: Frame, columns: usize, paint: Paint) -> String {
-        if frame.said.is_empty() && frame.live == self.shown && frame.cursor == self.cursor {
+        let is_stale = std::mem::take(&mut self.is_stale);
+        if !is_stale && frame.said.is_empty() && frame.live == self.shown && frame.cursor == self.cursor {
             return String::new();
         }
         // As one: the terminal shows it when it is whole.
@@ -100,7 +108,11 @@ mod tests {
     fn rows_that_a_narrower_terminal_broke_are_wiped_whole() {
         let mut screen = Screen::default();
         screen.draw(frame(&[], &["0123456789", "> "], (1, 2)), 80, Paint::Plain);
+        screen.resized();
         let again = screen.draw(frame(&[], &["> "], (0, 2)), 5, Paint::Plain);
         assert_eq!(shown(&again), "<^[2A\r^[J> \r^[2C>");
+        screen.resized();
+        let same = screen.draw(frame(&[], &["> "], (0, 2)), 5, Paint::Plain);
+        assert_eq!(shown(&same), "<\r^[J> \r^[2C>", "also where nothing else changed");
     }
 }

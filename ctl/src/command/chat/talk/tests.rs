@@ -372,6 +372,45 @@ fn ctrl_c_stops_the_turn_first_and_then_leaves() {
 }
 
 #[test]
+fn ctrl_c_stops_the_turn_also_where_it_asks() {
+    let mut chat = Chat::new();
+    chat.asked(touch());
+    chat.press("\u{3}");
+    assert_eq!(chat.effects(), [Effect::Ask(Ask::Interrupt)], "it is no answer, and need not wait");
+    chat.entry(MessageView { by: Some("me".into()), ..entry("interrupted", "") });
+    chat.entry(MessageView { outcome: Some("interrupted".into()), ..entry("turn-ended", "") });
+    chat.state("idle", &[]);
+    chat.press("o\r");
+    assert_eq!(chat.effects().last(), Some(&saying("o")), "there is nothing to answer any more");
+}
+
+#[test]
+fn a_folder_a_plan_and_a_budget_are_agreed_to_or_denied() {
+    for kind in ["directory", "plan", "budget"] {
+        let mut asking = item("i1", kind);
+        asking.text = Some("1. **Do** it".into());
+        if kind == "directory" {
+            let path = "/other".into();
+            asking.directory = Some(ow_protocol::DirectoryView { path, writable: true, reason: "to write".into() });
+        }
+        let mut chat = Chat::new();
+        chat.newly_said();
+        chat.asked_and_seen(asking.clone());
+        let said = chat.newly_said();
+        let told = if kind == "directory" { "read and write in /other" } else { "Do" };
+        assert!(said.contains(told), "{said}");
+        chat.press("o");
+        assert_eq!(chat.effects(), [], "{kind}: that is the key of a call");
+        chat.press("y");
+        assert_eq!(chat.effects(), answer("i1", AnswerRequest::Approve), "{kind}");
+        chat.state("idle", &[]);
+        chat.asked_and_seen(asking);
+        chat.press("dno\r");
+        assert_eq!(chat.effects(), answer("i1", AnswerRequest::Deny { reason: Some("no".into()) }), "{kind}");
+    }
+}
+
+#[test]
 fn a_line_with_a_slash_is_never_said() {
     let mut chat = Chat::new();
     chat.newly_said();
@@ -415,6 +454,35 @@ fn a_reply_is_shown_once_however_it_comes() {
     );
     assert!(said.contains("2.0 s · 1 model call · 1 200 tokens in, 5 out"), "{said}");
     assert!(!chat.live().contains("Two."));
+}
+
+#[test]
+fn what_is_said_in_the_middle_of_a_reply_does_not_repeat_it() {
+    let mut chat = Chat::new();
+    chat.state("running", &[]);
+    chat.happens("text", json!({ "text": "One.\n\nTw" }));
+    chat.press("/mode\r");
+    chat.press("/nonsense\r");
+    chat.happens("text", json!({ "text": "o.\n\nThree" }));
+    chat.entry(entry("assistant", "One.\n\nTwo.\n\nThree."));
+    let said = chat.newly_said();
+    for word in ["One.", "Two.", "Three.", "mode ask; another", "/nonsense;"] {
+        assert_eq!(said.matches(word).count(), 1, "{word}: {said}");
+    }
+}
+
+#[test]
+fn the_end_of_a_turn_is_told_also_when_it_comes_behind_the_state() {
+    let mut chat = Chat::new();
+    chat.state("running", &[]);
+    let usage = UsageView { input: 7, cached: 3, output: 5, calls: 1 };
+    chat.entry(MessageView { usage: Some(usage), ..entry("assistant", "Done.") });
+    chat.wait(1500);
+    chat.state("idle", &[]);
+    assert!(!chat.live().contains("thinking"), "{}", chat.live());
+    chat.entry(MessageView { outcome: Some("completed".into()), ..entry("turn-ended", "") });
+    let said = chat.newly_said();
+    assert!(said.contains("1.5 s · 1 model call · 7 tokens in (3 cached), 5 out"), "{said}");
 }
 
 #[test]

@@ -29,6 +29,15 @@ pub(super) struct Tty {
     reader: Option<Reader>,
 }
 
+/// What becomes of keys that were pressed before the terminal was taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TypedBefore {
+    /// They are the beginning of what the person says.
+    Kept,
+    /// They were for whoever had the terminal.
+    Dropped,
+}
+
 /// A thread that waits for keys; it ends when `stop` is closed.
 struct Reader {
     stop: Option<OwnedFd>,
@@ -40,7 +49,7 @@ impl Tty {
     pub(super) fn open() -> Result<Self, Failure> {
         let before = tcgetattr(io::stdin()).map_err(|why| Failure::io("cannot use the terminal", &why.into()))?;
         let mut tty = Self { before, reader: None };
-        tty.take()?;
+        tty.take(TypedBefore::Kept)?;
         Ok(tty)
     }
 
@@ -58,13 +67,14 @@ impl Tty {
         written.map_err(|why| Failure::io("cannot write to the terminal", &why))
     }
 
-    /// Takes the terminal, without the keys that were pressed while others had it.
-    pub(super) fn take(&mut self) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, typed: TypedBefore) -> Result<(), Failure> {
         let failed = |why: rustix::io::Errno| Failure::io("cannot use the terminal", &why.into());
         let mut raw = self.before.clone();
         raw.make_raw();
-        tcsetattr(io::stdin(), OptionalActions::Flush, &raw).map_err(failed)?;
-        tcflush(io::stdin(), QueueSelector::IFlush).map_err(failed)?;
+        tcsetattr(io::stdin(), OptionalActions::Drain, &raw).map_err(failed)?;
+        if typed == TypedBefore::Dropped {
+            tcflush(io::stdin(), QueueSelector::IFlush).map_err(failed)?;
+        }
         // Pastes stand in brackets.
         Self::write("\x1b[?2004h")?;
         self.reader = Some(Reader::start().map_err(|why| Failure::io("cannot read the terminal", &why))?);
