@@ -18,6 +18,10 @@ impl Turn for StepsTurn {
     fn had_side_effect(&self) -> bool {
         Self::had_side_effect(self)
     }
+
+    fn holds_outside(&self) -> bool {
+        Self::holds_outside(self)
+    }
 }
 
 /// The course of one run of steps under one worker: performs what the turn asks for.

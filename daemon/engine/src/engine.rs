@@ -148,7 +148,7 @@ impl Engine {
     /// Where a run's calls happen: in the task's first root that is there, else in the run's own folder.
     pub(crate) fn place(&self, spec: &TaskSpec, run_folder: PathBuf) -> Place {
         let cwd = spec.roots.iter().find(|root| root.is_dir()).unwrap_or(&run_folder).clone();
-        Place { cwd, roots: spec.roots.clone(), home: self.home.clone(), run_folder }
+        Place { cwd, roots: spec.roots.clone(), home: self.home.clone(), run_folder, outside: false }
     }
 
     /// Runs a taken run until it has ended, is parked, or was told to stop; all of it is durable then.

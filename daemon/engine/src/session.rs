@@ -24,6 +24,8 @@ pub(crate) trait Turn: Send + Sync {
     fn fold(&mut self, recorded: &RecordedFact);
     /// Whether something outside was changed, or may have been.
     fn had_side_effect(&self) -> bool;
+    /// Whether it holds text from outside, of which whatever it writes may be drawn.
+    fn holds_outside(&self) -> bool;
 }
 
 /// One run under one worker: its journal, and what every kind of turn does with calls.
@@ -223,7 +225,7 @@ impl<T: Turn> Session<T> {
                 let allow = self.http_allow(standing);
                 let job = Job {
                     run: self.run.id,
-                    place: self.place.clone(),
+                    place: Place { outside: self.turn.holds_outside(), ..self.place.clone() },
                     limits: self.limits(),
                     facts,
                     secrets: Arc::clone(&standing.secrets),

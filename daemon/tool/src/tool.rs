@@ -62,6 +62,8 @@ pub struct Place {
     pub home: PathBuf,
     /// The run's own folder; a root as well.
     pub run_folder: PathBuf,
+    /// What the session knows is drawn from outside, and so is what it writes.
+    pub outside: bool,
 }
 
 /// A kind of call. Everything here is without effects; what runs a call is [`Runner`](crate::Runner).

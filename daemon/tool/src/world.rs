@@ -202,8 +202,28 @@ fn hash_of_times(metadata: &fs::Metadata) -> BlobHash {
     BlobHash::of(format!("times {:?}", version(metadata)).as_bytes())
 }
 
+/// The mark of a file whose content was drawn from outside. It stays with the file when it is renamed; what other
+/// programs copy or write does not carry it, nor does a file system without such attributes.
+const OUTSIDE: &str = "user.owd.outside";
+
+/// Whether what a file holds is outside content: somebody else's, or drawn from outside by a session.
+pub(crate) fn is_outside(file: &File, metadata: &fs::Metadata) -> bool {
+    is_strangers(metadata) || is_marked(file)
+}
+
+pub(crate) fn is_marked(file: &File) -> bool {
+    rustix::fs::fgetxattr(file, OUTSIDE, &mut [0_u8; 8]).is_ok()
+}
+
+/// Marks a file as drawn from outside, where the file system can.
+pub(crate) fn mark_outside(file: &File) {
+    if let Err(error) = rustix::fs::fsetxattr(file, OUTSIDE, b"1", rustix::fs::XattrFlags::empty()) {
+        tracing::debug!(%error, "a file could not be marked as drawn from outside");
+    }
+}
+
 /// Whether a file belongs to somebody else than owd's user and the system.
-pub(crate) fn is_strangers(metadata: &fs::Metadata) -> bool {
+fn is_strangers(metadata: &fs::Metadata) -> bool {
     let owner = metadata.uid();
     owner != 0 && owner != rustix::process::geteuid().as_raw()
 }

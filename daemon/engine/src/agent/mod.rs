@@ -40,6 +40,10 @@ impl Turn for AgentTurn {
     fn had_side_effect(&self) -> bool {
         Self::had_side_effect(self)
     }
+
+    fn holds_outside(&self) -> bool {
+        Self::holds_outside(self)
+    }
 }
 
 /// The course of one agent's session under one worker.

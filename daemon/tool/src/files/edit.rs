@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::diff::difference;
 use super::folder::Missing;
-use super::replace::{self, Note};
+use super::replace::{self, Note, Origin};
 use crate::args::{self, Arg, Kind, Need};
 use crate::capture::Finished;
 use crate::helper::work::Work;
@@ -113,7 +113,7 @@ pub(crate) fn edit(work: &Work) -> Result<Finished, CallError> {
     let old = replace::current(&spot, path)?.ok_or_else(|| missing(path))?;
     replace::check_base(work, path, Some(BlobHash::of(&old)))?;
     let (new, line) = edited(path, &old, &args)?;
-    let mut result = replace::replace(&spot, path, &new)?;
+    let mut result = replace::replace(&spot, path, &new, Origin::of_edit(&work.place, &spot))?;
     result.output["line"] = line.into();
     if args.all {
         result.output["replaced"] = apart(&places(&old, args.old.as_bytes(), usize::MAX), args.old.len()).len().into();

@@ -225,7 +225,7 @@ impl Hits<'_> {
             }
             self.files += u64::from(is_first);
             is_first = false;
-            self.outside |= world::is_strangers(&content.metadata);
+            self.outside |= content.outside;
             if self.args.files_only {
                 self.found.push(name);
                 return ControlFlow::Continue(());

@@ -82,7 +82,7 @@ pub(super) fn read(
     if crlf {
         output["line-ends"] = "CRLF".into();
     }
-    let result = CallResult { outside: world::is_strangers(metadata), ..CallResult::ok(output) };
+    let result = CallResult { outside: world::is_outside(file, metadata), ..CallResult::ok(output) };
     Ok(result.into())
 }
 

@@ -164,6 +164,9 @@ fn copy(source: &Spot, target: &Spot) -> io::Result<()> {
         let mut to = File::from(to);
         io::copy(&mut from, &mut to)?;
         to.set_permissions(metadata.permissions())?;
+        if world::is_marked(&from) {
+            world::mark_outside(&to);
+        }
         if let Ok(modified) = metadata.modified() {
             to.set_modified(modified)?;
         }

@@ -120,6 +120,7 @@ pub(crate) fn read(work: &Work) -> Result<Finished, CallError> {
             ),
         });
     }
+    let outside = world::is_outside(&file, &metadata);
     file.seek(SeekFrom::Start(args.offset)).map_err(failed)?;
     let mut bytes = Vec::new();
     // Files of the kernel say that they are empty and are not.
@@ -141,8 +142,7 @@ pub(crate) fn read(work: &Work) -> Result<Finished, CallError> {
     if !kept.is_empty() {
         output["cut"] = json!({ "text": captured.total });
     }
-    let result =
-        CallResult { output, kept: vec![], artifacts: vec![], outside: world::is_strangers(&metadata), error: None };
+    let result = CallResult { output, kept: vec![], artifacts: vec![], outside, error: None };
     Ok(Finished { result, kept })
 }
 

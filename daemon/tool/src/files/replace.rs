@@ -77,8 +77,27 @@ pub(super) fn hash_at(spot: &Spot) -> io::Result<Option<BlobHash>> {
     }
 }
 
+/// Where the content of a write comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Origin {
+    Own,
+    /// Drawn from outside: the file is marked, and who reads it has read outside text.
+    Outside,
+}
+
+impl Origin {
+    pub(super) const fn of(place: &Place) -> Self {
+        if place.outside { Self::Outside } else { Self::Own }
+    }
+
+    /// Of an edit, which keeps the rest of what stands there.
+    pub(super) fn of_edit(place: &Place, spot: &Spot) -> Self {
+        if spot.file().is_ok_and(|file| world::is_marked(&file)) { Self::Outside } else { Self::of(place) }
+    }
+}
+
 /// Writes beside the target, syncs, renames over it and syncs the folder. The target's mode is kept.
-pub(super) fn replace(spot: &Spot, path: &Path, content: &[u8]) -> Result<CallResult, CallError> {
+pub(super) fn replace(spot: &Spot, path: &Path, content: &[u8], origin: Origin) -> Result<CallResult, CallError> {
     let old = spot.file().and_then(|file| file.metadata());
     let old = match old {
         Ok(metadata) => Some(metadata),
@@ -86,7 +105,7 @@ pub(super) fn replace(spot: &Spot, path: &Path, content: &[u8]) -> Result<CallRe
         Err(error) => return Err(io_failed("write", path, &error)),
     };
     let unfinished = unfinished_name(&spot.name);
-    write_beside(&spot.folder, &unfinished, content, old.as_ref())
+    write_beside(&spot.folder, &unfinished, content, old.as_ref(), origin)
         .and_then(|()| Ok(rustix::fs::renameat(&spot.folder, &unfinished, &spot.folder, &spot.name)?))
         .inspect_err(|_| spot.folder.tidy(&unfinished))
         .and_then(|()| spot.folder.sync())
@@ -94,7 +113,13 @@ pub(super) fn replace(spot: &Spot, path: &Path, content: &[u8]) -> Result<CallRe
     Ok(written(path, content.len() as u64, BlobHash::of(content)))
 }
 
-fn write_beside(folder: &Folder, name: &OsString, content: &[u8], old: Option<&std::fs::Metadata>) -> io::Result<()> {
+fn write_beside(
+    folder: &Folder,
+    name: &OsString,
+    content: &[u8],
+    old: Option<&std::fs::Metadata>,
+    origin: Origin,
+) -> io::Result<()> {
     let mode = if old.is_some() { 0o600 } else { 0o666 };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let create = || rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode));
@@ -117,6 +142,9 @@ fn write_beside(folder: &Folder, name: &OsString, content: &[u8], old: Option<&s
             &file,
             Mode::from_raw_mode(rustix::fs::RawMode::try_from(old.mode() & 0o7777).unwrap_or(0o600)),
         )?;
+    }
+    if origin == Origin::Outside {
+        world::mark_outside(&file);
     }
     file.write_all(content)?;
     file.sync_all()

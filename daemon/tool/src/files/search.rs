@@ -125,7 +125,7 @@ impl Finds<'_> {
             if self.matches.len() >= self.most {
                 return ControlFlow::Break(());
             }
-            self.outside |= world::is_strangers(&content.metadata);
+            self.outside |= content.outside;
             let mut found = self.shown(at);
             found["line"] = (index + 1).into();
             // A cut could leave a part of a secret, so it is taken out of the whole line first.

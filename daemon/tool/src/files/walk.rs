@@ -1,7 +1,7 @@
 //! Walks through a tree from handle to handle, bounded, and past what is not to be looked into.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::folder::Folder;
 use crate::helper::work::Work;
+use crate::world;
 
 const ENTRIES: usize = 500_000;
 const FOLDER_ENTRIES: usize = 100_000;
@@ -72,7 +73,8 @@ pub(super) enum Met<'f> {
 /// A file's content as a search reads it.
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
-    pub(super) metadata: Metadata,
+    /// It is outside content.
+    pub(super) outside: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -163,13 +165,14 @@ impl<'a> Walk<'a> {
             self.unread += 1;
             return None;
         }
+        let outside = world::is_outside(&file, &metadata);
         let mut bytes = Vec::new();
         if file.take(FILE_BYTES).read_to_end(&mut bytes).is_err() {
             self.unread += 1;
             return None;
         }
         self.bytes += bytes.len() as u64;
-        if is_binary(&bytes) { None } else { Some(Content { bytes, metadata }) }
+        if is_binary(&bytes) { None } else { Some(Content { bytes, outside }) }
     }
 
     /// Says in a result what was left out.

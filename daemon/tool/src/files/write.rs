@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::diff::difference;
 use super::folder::Missing;
-use super::replace::{self, Note};
+use super::replace::{self, Note, Origin};
 use crate::args::{self, Arg, Kind, Need};
 use crate::capture::Finished;
 use crate::helper::work::Work;
@@ -92,5 +92,5 @@ pub(crate) fn write(work: &Work) -> Result<Finished, CallError> {
     let spot = replace::target(path, &work.place, Missing::Create)?;
     let now = replace::hash_at(&spot).map_err(|error| world::io_failed("write", path, &error))?;
     replace::check_base(work, path, now)?;
-    replace::replace(&spot, path, args.content.as_bytes()).map(Finished::from)
+    replace::replace(&spot, path, args.content.as_bytes(), Origin::of(&work.place)).map(Finished::from)
 }

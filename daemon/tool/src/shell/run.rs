@@ -1,5 +1,6 @@
 //! Runs a command to its end, with everything that it starts.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -25,7 +26,7 @@ use crate::args;
 use crate::capture::{Capture, Captured, Finished};
 use crate::helper::tree::{self, Tree};
 use crate::helper::work::{Judged, Work};
-use crate::world::{failed, reason};
+use crate::world::{self, failed, reason};
 
 /// How long a command that ran out of time may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -60,8 +61,21 @@ pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
     command.current_dir(cwd);
     let input = args.stdin.as_ref().map(|value| value.text(&work.secrets)).transpose()?;
     let input = input.as_ref().map(|input| input.as_bytes());
+    let outside = fetches(form) || names_outside(form, cwd);
     let ran = run_command(command, input, time, &work.limits, work).await?;
-    Ok(finished(ran, fetches(form), work, time))
+    Ok(finished(ran, outside, work, time))
+}
+
+/// Whether a word of the command names a file that was drawn from outside.
+fn names_outside(form: &CommandForm, cwd: &Path) -> bool {
+    let is_marked = |word: &str| {
+        let file = File::open(cwd.join(word.trim_matches(['"', '\''])));
+        file.is_ok_and(|file| file.metadata().is_ok_and(|known| known.is_file()) && world::is_marked(&file))
+    };
+    match form {
+        CommandForm::Argv(argv) => argv.iter().skip(1).any(|word| is_marked(word)),
+        CommandForm::Line(line) => line.split_whitespace().any(is_marked),
+    }
 }
 
 /// What a command left when nothing of it lived any more.

@@ -340,3 +340,36 @@ async fn a_search_finds_lines_and_names() {
     let error = bench.error("search_files", json!({ "path": "a.txt", "glob": "*" })).await;
     assert!(error.message.contains("not a folder"), "{error}");
 }
+
+/// What a session writes after it has read text from outside is outside text for whoever reads it.
+#[tokio::test]
+async fn what_is_drawn_from_outside_stays_marked_in_the_file() {
+    let mut bench = Bench::new();
+    bench.file("own.txt", "plum one\n");
+    bench.outside = true;
+    bench.output("write_file", json!({ "path": "notes.md", "content": "plum two\n" })).await;
+    bench.outside = false;
+    for (tool, args, is_outside) in [
+        ("read_file", json!({ "path": "notes.md" }), true),
+        ("read_file", json!({ "path": "notes.md", "line": 1 }), true),
+        ("grep", json!({ "path": ".", "pattern": "plum two" }), true),
+        ("search_files", json!({ "path": ".", "text": "plum two" }), true),
+        ("shell", json!({ "argv": ["cat", "notes.md"] }), true),
+        ("shell", json!({ "command": "cat 'notes.md' | head -1" }), true),
+        ("read_file", json!({ "path": "own.txt" }), false),
+        ("grep", json!({ "path": ".", "pattern": "plum one" }), false),
+        ("shell", json!({ "argv": ["cat", "own.txt"] }), false),
+        // An edit keeps the rest of what stands there, a move all of it.
+        ("edit_file", json!({ "path": "notes.md", "old": "two", "new": "three" }), false),
+        ("read_file", json!({ "path": "notes.md" }), true),
+        ("move_file", json!({ "from": "notes.md", "to": "moved.md" }), false),
+        ("read_file", json!({ "path": "moved.md" }), true),
+        // New content of one's own is one's own.
+        ("write_file", json!({ "path": "moved.md", "content": "pear\n" }), false),
+        ("read_file", json!({ "path": "moved.md" }), false),
+    ] {
+        let result = bench.run(tool, args.clone()).await;
+        assert!(result.error.is_none(), "{tool} {args}: {:?}", result.error);
+        assert_eq!(result.outside, is_outside, "{tool} {args}");
+    }
+}

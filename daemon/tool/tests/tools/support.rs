@@ -23,6 +23,8 @@ pub(crate) struct Bench {
     pub(crate) limits: Limits,
     pub(crate) net: Net,
     pub(crate) protected: Vec<PathBuf>,
+    /// What calls write is drawn from outside.
+    pub(crate) outside: bool,
 }
 
 impl Bench {
@@ -39,6 +41,7 @@ impl Bench {
             limits: Limits { time: Span::from_secs(60), ..Limits::default() },
             net: Net::default(),
             protected: vec![],
+            outside: false,
         }
     }
 
@@ -60,6 +63,7 @@ impl Bench {
             roots: vec![self.root()],
             home: self.base().join("home"),
             run_folder: self.base().join("run"),
+            outside: self.outside,
         }
     }
 

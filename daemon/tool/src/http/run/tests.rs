@@ -37,7 +37,7 @@ fn work(url: &str, allow: &[String]) -> Work {
     };
     Work {
         call,
-        place: Place { cwd: "/".into(), roots: vec![], home: "/".into(), run_folder: "/".into() },
+        place: Place { cwd: "/".into(), roots: vec![], home: "/".into(), run_folder: "/".into(), outside: false },
         limits: Limits::default(),
         judged: Judged::Url,
         net: Net { allow: allow.to_vec(), own: vec![], hosts: None },
