@@ -175,6 +175,8 @@ impl HttpProvider {
         let limits = self.settings.limits;
         let mut sse = Sse::default();
         let mut assembly = Assembly::new(self.settings.wire, limits);
+        // What came before the first event, in case none comes: then it is no answer of a model.
+        let (mut events, mut first) = (0_u64, vec![]);
         while assembly.stage() != Stage::Over {
             let is_complete = assembly.stage() == Stage::Complete;
             let silence = if is_complete { AFTER_REPLY.min(limits.silence) } else { limits.silence };
@@ -185,12 +187,24 @@ impl HttpProvider {
                 chunk = timeout_at(until, response.chunk()) => chunk,
             };
             let taken = match chunk {
-                Ok(Ok(Some(chunk))) => sse.push(&chunk, &mut |event| assembly.event(&event, deltas)),
+                Ok(Ok(Some(chunk))) => {
+                    if events == 0 && first.len() < LONGEST_ERROR_BODY {
+                        first.extend_from_slice(&chunk[..chunk.len().min(LONGEST_ERROR_BODY)]);
+                    }
+                    sse.push(&chunk, &mut |event| {
+                        events += 1;
+                        assembly.event(&event, deltas)
+                    })
+                }
                 Ok(Ok(None)) => {
-                    if let Some(event) = sse.finish()
-                        && let Err(fault) = assembly.event(&event, deltas)
-                    {
-                        return End::Failed(self.fault(fault, assembly.partial()));
+                    if let Some(event) = sse.finish() {
+                        events += 1;
+                        if let Err(fault) = assembly.event(&event, deltas) {
+                            return End::Failed(self.fault(fault, assembly.partial()));
+                        }
+                    }
+                    if events == 0 && !first.is_empty() {
+                        return End::Failed(self.fault(no_answer(&first), ""));
                     }
                     break;
                 }
@@ -235,13 +249,7 @@ impl HttpProvider {
                 Err(StreamFault { kind: answer.kind, message: answer.message })
             }
             Ok(value) => assembly.whole(&value, deltas),
-            Err(_) => {
-                let text = shown(&String::from_utf8_lossy(&body));
-                Err(StreamFault {
-                    kind: ModelFailure::Garbage,
-                    message: format!("an answer that is not JSON: `{}`", text.chars().take(80).collect::<String>()),
-                })
-            }
+            Err(_) => Err(no_answer(&body)),
         };
         let so_far = assembly.partial().to_owned();
         match taken.and_then(|()| assembly.finish(&self.named(model), deltas)) {
@@ -289,7 +297,7 @@ impl HttpProvider {
                 format!("store a key that is valid for this model: owctl secret set {}", key.to_ascii_lowercase())
             }
             (ModelFailure::Auth, None) => {
-                format!("name its key in owd.toml: [providers.{name}] key = \"…\"")
+                format!("name its key in owd.toml: [provider.{name}] key = \"…\"")
             }
             (ModelFailure::Quota, _) => {
                 "raise the limit or pay the bill of that account, or choose another model".into()
@@ -319,7 +327,11 @@ impl HttpProvider {
     }
 
     fn silent(&self, silence: Duration) -> ModelError {
-        let message = format!("`{}` was silent for {silence:?}", self.settings.name);
+        let name = &self.settings.name;
+        let message = format!(
+            "`{name}` was silent for {silence:?}; give it longer in owd.toml: [provider.{name}] silence = \"10m\", or name \
+             another model to fail over to"
+        );
         ModelError::new(ModelFailure::Unavailable, message)
     }
 
@@ -398,6 +410,13 @@ fn client(settings: &ProviderSettings) -> reqwest::Result<Client> {
         builder = builder.tls_certs_only([]);
     }
     builder.build()
+}
+
+/// An answer in a form that no model gives.
+fn no_answer(body: &[u8]) -> StreamFault {
+    let text = shown(&String::from_utf8_lossy(body));
+    let message = format!("an answer that is not JSON: `{}`", text.chars().take(80).collect::<String>());
+    StreamFault { kind: ModelFailure::Garbage, message }
 }
 
 /// The media type of an answer, without its parameters.

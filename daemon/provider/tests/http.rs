@@ -269,7 +269,9 @@ async fn silence_is_a_failure_after_its_limit() {
     server.answer(move |_| whole.clone().hang_after(700));
     let (result, _) = ask(&router, &["here:m"], &request(), &CancellationToken::new()).await;
     let Err(CompletionError::Failed(error)) = result else { panic!("{result:?}") };
-    assert_eq!((error.kind, error.message.as_str()), (ModelFailure::Unavailable, "`here` was silent for 200ms"));
+    let told = "`here` was silent for 200ms; give it longer in owd.toml: [provider.here] silence = \"10m\", or name another \
+                model to fail over to";
+    assert_eq!((error.kind, error.message.as_str()), (ModelFailure::Unavailable, told));
     assert!(error.partial.is_some_and(|partial| "never more".starts_with(&partial)));
 }
 
@@ -385,6 +387,15 @@ async fn garbage_is_told_as_such() {
     assert_eq!(
         error.message,
         format!("`here`: an event that is not JSON: `lorem ipsum`; is `{url}` the right base-url?")
+    );
+    // A page that is sent under another name holds no event at all.
+    let page = ModelResponse::whole(200, "<html>hello</html>").header("content-type", "text/plain");
+    world.server.answer(move |_| page.clone());
+    let (error, told) = world.fails(&["here:m"]).await;
+    assert_eq!((error.kind, told.len()), (ModelFailure::Garbage, 1));
+    assert_eq!(
+        error.message,
+        format!("`here`: an answer that is not JSON: `<html>hello</html>`; is `{url}` the right base-url?")
     );
 }
 

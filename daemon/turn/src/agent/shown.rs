@@ -26,7 +26,7 @@ pub(super) fn result(source: &str, result: &CallResult, beside: usize) -> Shown 
     let limit = (TOGETHER / beside.max(1)).clamp(SHORTEST, LONGEST);
     let mut fields = result.output.as_object().cloned().unwrap_or_default();
     let images = images(&mut fields);
-    let mut text = output(&fields);
+    let mut text = legible(output(&fields));
     let whole = text.chars().count();
     if whole > limit {
         let kept: Vec<String> = result.kept.iter().map(|(field, hash)| format!("{field}: blob:{hash}")).collect();
@@ -54,6 +54,13 @@ pub(super) fn result(source: &str, result: &CallResult, beside: usize) -> Shown 
         text = "(done; no output)".into();
     }
     Shown { text, images }
+}
+
+/// The text without the characters that are none for a reader: some providers refuse a request that holds a NUL, and
+/// what a terminal obeys is no content.
+fn legible(text: String) -> String {
+    let is_mute = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t' | '\r');
+    if text.contains(is_mute) { text.replace(is_mute, "\u{fffd}") } else { text }
 }
 
 /// Frames text from outside as data.
@@ -145,6 +152,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_not_shown_to_a_model() {
+        let of = CallResult::ok(json!({ "stdout": "a\0b\u{1b}[31mc\td\r\n" }));
+        assert_eq!(result("shell", &of, 1).text, "a\u{fffd}b\u{fffd}[31mc\td\r\n");
+    }
 
     #[test]
     fn a_long_result_is_bounded_and_says_where_the_whole_is() {
