@@ -31,7 +31,7 @@ pub(crate) enum Command {
     },
     /// Stop the owd that was started with `start --detach`
     Stop,
-    /// See owd at work on this machine: no key, no configuration, nothing left behind but a scratch folder
+    /// See owd at work on this machine: no configuration, nothing left behind but a scratch folder
     Demo {
         /// Where the demo keeps its files [default: a folder below the temporary folder]
         #[arg(long, value_name = "DIR")]
@@ -39,6 +39,13 @@ pub(crate) enum Command {
         /// End by itself after this many seconds
         #[arg(long, value_name = "N")]
         seconds: Option<u64>,
+        /// Where a model server of this machine listens: http://127.0.0.1:PORT/v1 [default: the usual places are tried, then
+        /// vendors' keys in the environment]
+        #[arg(long, value_name = "URL", conflicts_with = "no_model")]
+        model_url: Option<String>,
+        /// Leave out the agent, and ask no model
+        #[arg(long)]
+        no_model: bool,
     },
     /// The dry run behind `owctl hook test`
     #[command(hide = true)]

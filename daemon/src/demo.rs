@@ -1,6 +1,9 @@
 //! `owd demo`: owd at work in a scratch folder, narrated.
 
+mod model;
+
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +18,7 @@ use rustix::process::{Signal, getpid, getuid, kill_process};
 
 use crate::args::Places;
 use crate::life;
+use model::Found;
 
 const TASKS: [(&str, &str); 3] = [
     ("disks", include_str!("demo/disks.toml")),
@@ -22,30 +26,64 @@ const TASKS: [(&str, &str); 3] = [
     ("broken", include_str!("demo/broken.toml")),
 ];
 
+/// Made only where there is a model.
+const AGENT: &str = include_str!("demo/agent.toml");
+const LETTER: &str = "Dear owd,\nplease remind the house that the boiler is looked at on Friday at nine, and that somebody must be \
+                      in.\nAda\n";
+
 /// Events read from the stream at once.
 const EVENTS: usize = 100;
 
 /// Prepares the scratch folder, runs owd in it and tells what happens.
-pub(crate) fn run(dir: Option<PathBuf>, seconds: Option<u64>) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(
+    dir: Option<PathBuf>,
+    seconds: Option<u64>,
+    model_url: Option<&str>,
+    no_model: bool,
+) -> anyhow::Result<ExitCode> {
     let dir = dir.unwrap_or_else(|| std::env::temp_dir().join(format!("owd-demo-{}", getuid().as_raw())));
-    prepare(&dir).with_context(|| format!("cannot prepare {}", dir.display()))?;
+    let model = if no_model { None } else { model::find(model_url, |name| std::env::var(name).ok()) };
+    if let (Some(url), None) = (model_url, &model) {
+        anyhow::bail!(
+            "no model server of this machine answers at {url}; give the base URL of one that speaks OpenAI's format, such as \
+             http://127.0.0.1:11434/v1, or --no-model"
+        );
+    }
+    prepare(&dir, model.as_ref()).with_context(|| format!("cannot prepare {}", dir.display()))?;
     let places = Places::below(dir.clone());
-    let narrator = Narrator { owctl: owctl_line(&dir), dir, seconds };
+    let narrator = Narrator { owctl: owctl_line(&dir), dir, seconds, model, no_model };
     life::run_narrated(&places, narrator)
 }
 
-fn prepare(dir: &Path) -> std::io::Result<()> {
+fn prepare(dir: &Path, model: Option<&Found>) -> std::io::Result<()> {
     let tasks = dir.join("config/tasks.d");
-    for folder in [&tasks, &dir.join("incoming"), &dir.join("filed"), &dir.join("reports")] {
+    for folder in ["incoming", "filed", "letters", "reports"].map(|name| dir.join(name)).iter().chain([&tasks]) {
         fs::create_dir_all(folder)?;
     }
-    let folder = dir.to_string_lossy();
+    // The folder's name goes into TOML text.
+    let folder = quoted(&dir.to_string_lossy());
     for (name, text) in TASKS {
-        // The folder's name goes into TOML text.
-        let quoted = folder.replace('\\', "\\\\").replace('"', "\\\"");
-        fs::write(tasks.join(format!("{name}.toml")), text.replace("{dir}", &quoted))?;
+        fs::write(tasks.join(format!("{name}.toml")), text.replace("{dir}", &folder))?;
     }
-    fs::write(dir.join("config/owd.toml"), "[log]\ntarget = \"file\"\n")
+    let mut config = "[log]\ntarget = \"file\"\n".to_owned();
+    let agent = tasks.join("agent.toml");
+    if let Some(model) = model {
+        fs::write(dir.join("letters/ada.txt"), LETTER)?;
+        fs::write(agent, AGENT.replace("{dir}", &folder).replace("{model}", &quoted(&model.name)))?;
+        if let Some(url) = &model.base_url {
+            write!(config, "\n[provider.demo]\nbase-url = \"{}\"\nwire = \"openai\"\n", quoted(url))
+                .expect("a String takes all");
+        }
+    } else if agent.exists() {
+        // Of an earlier demo, which had one.
+        fs::remove_file(agent)?;
+    }
+    fs::write(dir.join("config/owd.toml"), config)
+}
+
+/// A text as it stands between quotes in TOML.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// The words before `inbox approve …` that reach this demo, ready to be typed.
@@ -65,6 +103,8 @@ pub(crate) struct Narrator {
     dir: PathBuf,
     owctl: String,
     seconds: Option<u64>,
+    model: Option<Found>,
+    no_model: bool,
 }
 
 impl Narrator {
@@ -88,12 +128,24 @@ impl Narrator {
 
     async fn tell(&self, store: &Arc<dyn Store>, engine: &Arc<Engine>) -> anyhow::Result<()> {
         allow_disks(store, engine).await?;
-        println!("owd runs three tasks in {}:", self.dir.display());
+        let count = if self.model.is_some() { "four" } else { "three" };
+        println!("owd runs {count} tasks in {}:", self.dir.display());
         println!(
             "  disks   every 5 seconds: a report on this machine's disks; its steps are allowed, as by `owctl task allow disks`"
         );
         println!("  filing  a file that comes into incoming/ is to be filed by date, which asks first");
-        println!("  broken  every 15 seconds: reads a file that is not there, to show how failure looks\n");
+        println!("  broken  every 15 seconds: reads a file that is not there, to show how failure looks");
+        match &self.model {
+            Some(Found { name, by, .. }) => {
+                println!("  agent   once: sums up a letter with {name}, {by}; it asks before it writes");
+            }
+            None if self.no_model => {}
+            None => println!(
+                "\nWith a model there is an agent too: start Ollama, llama.cpp, LM Studio or vLLM, name another server with \
+                 --model-url, or export a vendor's key such as OPENAI_API_KEY."
+            ),
+        }
+        println!();
         println!("Try, in another terminal:\n  {} status\n  {} run list\n", self.owctl, self.owctl);
         self.tell_open_items(store).await?;
         let mut head = store.stream_head();

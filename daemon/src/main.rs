@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Command::Run => life::run(&places),
         Command::Start { detach } => detach::start(&places, detach),
         Command::Stop => detach::stop(&places),
-        Command::Demo { dir, seconds } => demo::run(dir, seconds),
+        Command::Demo { dir, seconds, model_url, no_model } => demo::run(dir, seconds, model_url.as_deref(), no_model),
         Command::HookTest(asked) => hook::test(&places, &asked),
         Command::SecretSet { name } => secret::set(&places, &name),
         Command::SecretRm { name } => secret::remove(&places, &name),

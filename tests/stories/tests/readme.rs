@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use ow_test_support::model_server::{ModelReply, ModelServer};
-use ow_test_support::{Scratch, Terminal, binary, until};
+use ow_test_support::{Owctl, Scratch, Terminal, binary, until};
+use serde_json::{Value, json};
 
 /// One fenced block: what stands after the fence, and its text.
 fn blocks(text: &str) -> Vec<(String, String)> {
@@ -143,7 +144,7 @@ fn the_demo_reports_asks_and_shows_a_failure_and_finds_its_open_item_again() {
     let dir = scratch.path().join("demo");
     let demo = |seconds: &str| {
         let output = Command::new(binary("owd"))
-            .args(["demo", "--seconds", seconds, "--dir"])
+            .args(["demo", "--no-model", "--seconds", seconds, "--dir"])
             .arg(&dir)
             .env_remove("OWD_HOME")
             .output()
@@ -156,6 +157,61 @@ fn the_demo_reports_asks_and_shows_a_failure_and_finds_its_open_item_again() {
         assert!(first.contains(told), "{told} is missing:\n{first}");
     }
     assert!(demo("1").contains("Still open from an earlier demo"));
+}
+
+/// The agent of the demo asks a model that is found where it is said to be, and a person before it writes.
+#[test]
+fn the_demo_has_an_agent_where_a_model_is_found() {
+    let model = ModelServer::start();
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("demo");
+    let summary = dir.join("reports/summary.md");
+    let path = summary.clone();
+    model.answer(move |request| match request.json()["messages"].to_string().matches("\"role\":\"tool\"").count() {
+        0 => ModelReply::calls([("read_file", json!({ "path": "ada.txt" }))]).into(),
+        1 => ModelReply::calls([("write_file", json!({ "path": path, "content": "Be in on Friday.\n" }))]).into(),
+        _ => ModelReply::text("I summed it up.").into(),
+    });
+    let mut demo = Command::new(binary("owd"));
+    demo.args(["demo", "--seconds", "40", "--model-url", &model.url(), "--dir"]).arg(&dir).env_remove("OWD_HOME");
+    demo.stdout(fs::File::create(scratch.path().join("told")).expect("a file"));
+    let mut demo = Demo(demo.spawn().expect("owd"));
+    let owctl = Owctl::of(dir.clone());
+    let item = until("the agent asks", || {
+        let listed = owctl.run(&["inbox", "list", "--json", "--task", "agent"]);
+        let page: Value = serde_json::from_str(&listed.stdout).ok()?;
+        page["rows"].as_array()?.iter().find_map(|item| item["id"].as_str().map(str::to_owned))
+    });
+    assert!(!summary.exists(), "nothing is written before the answer");
+    owctl.ok(&["inbox", "approve", &item]);
+    let told = until("the agent is done", || {
+        let told = fs::read_to_string(scratch.path().join("told")).unwrap_or_default();
+        told.contains("agent succeeded").then_some(told)
+    });
+    assert_eq!(fs::read_to_string(summary).expect("written"), "Be in on Friday.\n");
+    assert!(told.contains("four tasks") && told.contains("demo:stub"), "{told}");
+    demo.stop();
+
+    // Where nobody answers, it says so instead of going on without.
+    let output =
+        Command::new(binary("owd")).args(["demo", "--model-url", "http://127.0.0.1:9/v1"]).output().expect("owd");
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("--no-model"));
+}
+
+/// A demo that is stopped also where its test fails.
+struct Demo(Child);
+
+impl Demo {
+    fn stop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 #[test]
