@@ -47,6 +47,37 @@ pub(crate) fn set_aside(tx: &mut Tx<'_>, broken: &[Broken]) -> Result<(), StoreE
     Ok(())
 }
 
+/// Tables that are looked over at each start: without them nothing is due, and they stay small.
+const LOOKED_OVER: [&str; 2] = ["tasks", "revisions"];
+/// Of what is wrong with a table, so much is told.
+const TOLD: usize = 3;
+
+/// Looks over the tables of the tasks as SQLite can: whether they and their indexes say the same. A byte that the disk
+/// has changed may take a task out of an index, and so out of all that is read, without any read failing. What is
+/// wrong is reported, and the indexes are made anew from the rows.
+pub(crate) fn look_over(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    for table in LOOKED_OVER {
+        let faults = faults_of(tx, table);
+        if faults.is_empty() {
+            continue;
+        }
+        // Where the rows themselves cannot be read, this fails, and what can be read goes on being read.
+        let is_mended = tx.change(&format!("REINDEX {table}"), []).is_ok() && faults_of(tx, table).is_empty();
+        let end = if is_mended { "; its indexes were made anew" } else { "; restore a backup" };
+        let why = format!("{}{end}", faults[..faults.len().min(TOLD)].join("; "));
+        set_aside(tx, &[Broken { table, key: "as a whole".into(), why, record: String::new() }])?;
+    }
+    Ok(())
+}
+
+/// What SQLite finds wrong with a table and its indexes.
+fn faults_of(tx: &Tx<'_>, table: &str) -> Vec<String> {
+    match tx.column::<String>(&format!("PRAGMA integrity_check({table})"), []) {
+        Ok(said) => said.into_iter().filter(|line| line != "ok").collect(),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
 pub(crate) fn damage(view: &View<'_>) -> Result<Vec<Damage>, StoreError> {
     let source = Source { table: "damage", key: 0 };
     view.rows(source, "SELECT id, source, key, why, found_at FROM damage ORDER BY id", [], |record| {

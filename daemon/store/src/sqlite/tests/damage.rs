@@ -96,3 +96,37 @@ async fn damaged_records_are_set_aside_and_reported() {
     let again = begin(&store, "run", noon()).await;
     end(&store, &again, Outcome::Succeeded, noon()).await;
 }
+
+/// SQLite keeps no checksums: it takes a changed byte of an index, or of what is indexed, for what it says.
+#[tokio::test]
+async fn a_task_that_a_changed_byte_takes_out_of_its_index_is_told_of() {
+    let place = Directory::new();
+    let store: Arc<dyn Store> = place.store();
+    for task in ["plum-tree", "good"] {
+        save(&store, &spec(task, vec![cron("* * * * *")]), noon()).await;
+    }
+    drop(store);
+    place.raw().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("in the file");
+    let file = place.file();
+    let sound = std::fs::read(&file).expect("a store");
+    let places: Vec<usize> = (0..sound.len()).filter(|at| sound[*at..].starts_with(b"plum-tree")).collect();
+    assert!(places.len() > 2, "in the row, in its index, in its definition");
+    let mut told_of = 0;
+    for at in places {
+        let mut changed = sound.clone();
+        changed[at] = b'q';
+        std::fs::write(&file, changed).expect("written");
+        let store: Arc<dyn Store> = place.store();
+        store.begin_life("2", noon()).await.expect("the start goes on");
+        let told = damaged(&store).await;
+        let found = store.task(&name("plum-tree")).await.expect("read");
+        assert!(found.is_some() || !told.is_empty(), "byte {at}: it is gone, and nobody is told");
+        told_of += usize::from(told.contains(&"tasks".to_owned()));
+        assert!(store.task(&name("good")).await.expect("read").is_some());
+        drop(store);
+        for beside in ["owd.db-wal", "owd.db-shm"] {
+            drop(std::fs::remove_file(place.data().join(beside)));
+        }
+    }
+    assert!(told_of >= 2, "the row and its index: {told_of}");
+}
