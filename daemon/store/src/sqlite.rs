@@ -14,6 +14,7 @@ mod fault;
 mod items;
 mod journal;
 mod life;
+mod log;
 mod memory;
 mod reader;
 mod refusals;
@@ -209,7 +210,8 @@ impl Store for SqliteStore {
     }
 
     async fn file_tasks(&self) -> Result<Vec<TaskName>, StoreError> {
-        self.readers.read(watches::file_tasks).await
+        // Asked at the start, when no reader is open yet: the writer has read the heads of the tables already.
+        self.writer.write(|tx| watches::file_tasks(tx)).await
     }
 
     async fn watch_seen(&self, task: TaskId, watch: &str) -> Result<Option<Vec<SeenFile>>, StoreError> {

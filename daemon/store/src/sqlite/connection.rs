@@ -2,10 +2,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::directory::{DataDirectory, beside, private_file, sync_folder};
 use super::fault::located;
+use super::log::{self, MOST_ROOM};
 use crate::StoreError;
 
 /// One migration a format; only ever added to.
@@ -35,6 +37,7 @@ pub(crate) fn open_store(directory: &DataDirectory, migrations: &[&str]) -> Resu
     }
     let db = open_writer(&file)?;
     migrate(&db, &file, migrations)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(|error| located(&error, &file))?;
     Ok(db)
 }
 
@@ -47,7 +50,7 @@ pub(crate) fn open_writer(file: &Path) -> Result<Connection, StoreError> {
         // The writer checkpoints by itself, after it has answered: see `writer`.
         db.execute_batch(&format!(
             "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -{WRITER_CACHE_KIB};
-             PRAGMA journal_size_limit = 8388608; PRAGMA cell_size_check = ON;"
+             PRAGMA journal_size_limit = {MOST_ROOM}; PRAGMA cell_size_check = ON;"
         ))?;
         Ok(db)
     };
@@ -70,6 +73,8 @@ fn open(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Whoever fails to open a store leaves its log as it is.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")?;
     Ok(db)
 }
@@ -110,7 +115,7 @@ fn refuse_leftovers(directory: &DataDirectory) -> Result<(), StoreError> {
     let file = directory.store();
     let why = if directory.restored_store().exists() {
         "a restore was interrupted; run it again"
-    } else if fs::metadata(beside(&file, "-wal")).is_ok_and(|wal| wal.len() > 0) {
+    } else if log::tells(&file) {
         "it is missing, but its log `-wal` is there; restore a backup, or move the log away to begin anew"
     } else {
         return Ok(());

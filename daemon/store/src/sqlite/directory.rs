@@ -65,9 +65,9 @@ impl DataDirectory {
             thread::sleep(LOCK_PAUSE);
         }
         lock.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
-        lock.set_len(0).map_err(failed)?;
         lock.rewind().map_err(failed)?;
-        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+        // Of one width, so that it replaces whatever pid stood there: to cut the file first costs the file system more.
+        lock.write_all(format!("{:<10}\n", std::process::id()).as_bytes()).map_err(failed)?;
         let directory = Self { path: path.into(), _lock: lock };
         // Somebody else's folder (a home, /tmp) keeps its mode; what is owd's own is private.
         if directory.store().exists() {

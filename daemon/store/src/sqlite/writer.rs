@@ -12,6 +12,7 @@ use ow_model::SessionId;
 
 use super::damage;
 use super::fault::{Located, Lost};
+use super::log::Log;
 use super::memory::Memory;
 use super::view::View;
 use crate::StoreError;
@@ -119,8 +120,12 @@ impl Writer {
         stream_head: watch::Sender<u64>,
     ) -> std::io::Result<Self> {
         let (queue, facts) = mpsc::channel(QUEUE);
-        let mut desk = Desk { db, facts, memory, stream_head, pending: 0, changes: 0 };
-        let thread = thread::Builder::new().name("store-writer".into()).spawn(move || desk.work())?;
+        let log = Log::of(&file);
+        let mut desk = Desk { db, log, facts, memory, stream_head, pending: 0, changes: 0 };
+        let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
+            desk.work();
+            desk.close();
+        })?;
         Ok(Self { queue: Some(queue), thread: Some(thread), file })
     }
 
@@ -162,6 +167,7 @@ impl Drop for Writer {
 /// The writer's side of the queue.
 struct Desk {
     db: Connection,
+    log: Log,
     facts: mpsc::Receiver<Box<dyn Fact>>,
     memory: Memory,
     stream_head: watch::Sender<u64>,
@@ -181,7 +187,18 @@ impl Desk {
             }
             self.commit(facts);
             self.checkpoint();
+            self.log.keep_ahead();
         }
+    }
+
+    /// Closes the file; SQLite moves the log into it, and it then is the whole store.
+    fn close(self) {
+        let Self { db, log, .. } = self;
+        log.hold();
+        if let Err((_, error)) = db.close() {
+            warn!(%error, "the store was not closed well");
+        }
+        log.put_back();
     }
 
     fn commit(&mut self, mut facts: Vec<Box<dyn Fact>>) {

@@ -119,6 +119,27 @@ fn a_store_without_its_main_file_is_not_begun_anew() {
     assert!(!place.file().exists());
 }
 
+/// A flush within a file's present length is what makes a commit cheap.
+#[tokio::test]
+async fn the_logs_room_is_kept_from_life_to_life_and_tells_nothing() {
+    let place = Directory::new();
+    let log = || fs::read(place.data().join("owd.db-wal")).expect("a log");
+    let store: std::sync::Arc<dyn Store> = place.store();
+    save(&store, &spec("one", vec![]), noon()).await;
+    drop(store);
+    let kept = log();
+    assert!(kept.len() >= 128 * 1024 && kept[..32] == [0; 32], "emptied, {} bytes long", kept.len());
+    let store: std::sync::Arc<dyn Store> = place.store();
+    save(&store, &spec("two", vec![]), noon()).await;
+    assert_eq!(log().len(), kept.len(), "a commit has room");
+    drop(store);
+    assert_eq!(log().len(), kept.len());
+    assert_eq!(fs::read_dir(place.data()).expect("a folder").count(), 3, "nothing is left beside store, log and lock");
+    // Without its store, an emptied log is no sign of one that was lost.
+    fs::remove_file(place.file()).expect("removed");
+    assert_eq!(place.store().stats().await.expect("read").tasks, 0);
+}
+
 #[test]
 fn a_torn_log_costs_only_what_was_never_answered() {
     let place = Directory::new();
