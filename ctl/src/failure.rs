@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Version = 6,
     /// This user or process may not do that.
     Refused = 7,
+    /// To be tried again later; as mail servers understand it.
+    Later = 75,
 }
 
 /// The documented exit codes, as `owctl help exit-codes` prints them.
@@ -37,6 +39,7 @@ pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     (Exit::Conflict as u8, "already answered, expired, withdrawn, or changed meanwhile"),
     (Exit::Version as u8, "owd of another version is running: restart it"),
     (Exit::Refused as u8, "this user or process may not do that"),
+    (Exit::Later as u8, "`inbox deliver`: not now, hand the mail over again"),
 ];
 
 /// Why a command did not succeed, and what to do next.

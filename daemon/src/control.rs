@@ -9,8 +9,9 @@ use ow_automation::Written;
 use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
+use ow_mail::{Desk, Taken};
 use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec};
-use ow_server::{About, Control, WantedSession, Warning};
+use ow_server::{About, Control, TakenMail, WantedSession, Warning};
 use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -190,5 +191,21 @@ impl Control for OwdControl {
 
     fn may_answer(&self, person: &Person, item: &Item) -> bool {
         people::may_answer(&self.config().config, person, item)
+    }
+
+    async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
+        let standing = self.config();
+        let config = &standing.config;
+        let may_answer = |person: &Person, item: &Item| {
+            people::may_answer(config, by, item) && people::may_answer(config, person, item)
+        };
+        let desk =
+            Desk { settings: &people::mail_settings(config), store: &*self.facts.store, may_answer: &may_answer };
+        let Taken { outcome, item, decision, why, told } = desk.take(raw, self.now()).await?;
+        info!(outcome = outcome.word(), item = item.map(tracing::field::display), decision, why, "mail taken");
+        if decision == "approve" {
+            self.facts.engine.expect_call();
+        }
+        Ok(TakenMail { outcome: outcome.word(), item, decision, why, told })
     }
 }

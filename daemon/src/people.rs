@@ -1,7 +1,9 @@
 //! Who the users of this machine are to owd.
 
 use ow_config::Config;
+use ow_mail::MailSettings;
 use ow_model::{Item, Person};
+use ow_reply::Phrases;
 
 /// The person behind a user id; none: not entitled to anything.
 ///
@@ -22,6 +24,14 @@ pub(crate) fn may_answer(config: &Config, person: &Person, _item: &Item) -> bool
         Some(configured) => configured.inboxes.contains("default"),
         None => config.people.is_empty(),
     }
+}
+
+/// Whose mail counts, and by which words.
+pub(crate) fn mail_settings(config: &Config) -> MailSettings {
+    let people = config.people.iter().map(|(name, person)| (Person(name.clone()), person.mail.clone())).collect();
+    // The configuration holds no phrase that cannot be used.
+    let phrases = Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default();
+    MailSettings { relay: config.mail.authserv_id.clone(), phrases, people }
 }
 
 fn account_name(uid: u32) -> Option<String> {

@@ -3,8 +3,9 @@ use std::fmt::Write as _;
 use hyper::Method;
 use ow_protocol::{
     AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
-    BackupView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView,
-    RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, SecretView, StatusView, TaskView, WhyView,
+    BackupView, DeliverRequest, DeliveredView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page,
+    PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, SecretView,
+    StatusView, TaskView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -169,6 +170,11 @@ impl Client {
 
     pub async fn answer_item(&mut self, id: &str, answer: &AnswerRequest) -> Answer<ItemView> {
         self.read(Ask::with(Method::POST, path(ow_protocol::ITEM_ANSWER, &[id]), answer)).await
+    }
+
+    /// Hands a whole mail over, in base64.
+    pub async fn deliver_mail(&mut self, mail: String) -> Answer<DeliveredView> {
+        self.read(Ask::with(Method::POST, ow_protocol::MAIL.into(), &DeliverRequest { mail })).await
     }
 
     pub async fn rules(&mut self, query: &PageQuery) -> Answer<Page<RuleView>> {

@@ -79,6 +79,7 @@ fn help_leads_from_the_whole_to_one_command() {
           deny     Do not let the call run
           answer   Answer a question
           watch    Watch the Inbox: what waits now, then each new item and each answer
+          deliver  Hand owd a mail that may answer an item
           help     Print this message or the help of the given subcommand(s)
 
         Options:
@@ -136,6 +137,7 @@ fn the_exit_codes_are_listed() {
           5  already answered, expired, withdrawn, or changed meanwhile
           6  owd of another version is running: restart it
           7  this user or process may not do that
+          75  `inbox deliver`: not now, hand the mail over again
     "#]]
     .assert_eq(&Owctl::new().run(["exit-codes"]).shown());
     let ran = Owctl::new().run(["help", "exit-codes"]);

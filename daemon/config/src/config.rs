@@ -25,6 +25,7 @@ pub struct Config {
     /// Classes of risk by a tool's name or a pattern of names: what a person says, against what the tool declares.
     pub tool_risk: BTreeMap<String, Risk>,
     pub inbox: InboxConfig,
+    pub mail: MailConfig,
     pub server: ServerConfig,
     pub log: LogConfig,
     pub retention: RetentionConfig,
@@ -86,6 +87,10 @@ pub struct InboxConfig {
     pub expiry: Span,
     /// For tasks that set no `reminder`.
     pub reminder: Span,
+    /// Phrases by which a reply approves, besides the built-in ones.
+    pub approve_words: Vec<String>,
+    /// Likewise by which it denies.
+    pub deny_words: Vec<String>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -234,6 +239,16 @@ pub enum WireFormat {
     Anthropic,
 }
 
+/// Mail that comes in.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MailConfig {
+    /// The relay whose topmost `Authentication-Results` is believed, by the name it gives itself there. None: only a
+    /// signature proves a sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authserv_id: Option<String>,
+}
+
 /// Somebody who may answer.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -242,6 +257,8 @@ pub struct PersonConfig {
     pub uids: Vec<u32>,
     /// Likewise by account name.
     pub users: Vec<String>,
+    /// Addresses from which this person answers by mail, in lower case.
+    pub mail: Vec<String>,
     /// What this person may answer.
     pub inboxes: Inboxes,
 }
@@ -351,7 +368,8 @@ impl Config {
                 trusted: vec![],
             },
             tool_risk: BTreeMap::new(),
-            inbox: InboxConfig { expiry: days(14), reminder: days(1) },
+            inbox: InboxConfig { expiry: days(14), reminder: days(1), approve_words: vec![], deny_words: vec![] },
+            mail: MailConfig::default(),
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },

@@ -31,8 +31,8 @@ pub mod template;
 
 pub use config::{
     AgentConfig, AuditConfig, Config, ConfigError, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig, Inboxes,
-    LogConfig, LogFormat, LogLevel, LogTarget, Matcher, OnFailure, PersonConfig, PolicyConfig, ProviderConfig,
-    RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig, WireFormat,
+    LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, OnFailure, PersonConfig, PolicyConfig,
+    ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

@@ -7,6 +7,7 @@
 mod audit;
 mod error;
 mod inbox;
+mod mail;
 mod operation;
 mod page;
 mod routes;
@@ -23,6 +24,7 @@ pub use error::{ErrorBody, ErrorCode, ErrorReply};
 pub use inbox::{
     AnswerRequest, AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView,
 };
+pub use mail::{DeliverRequest, DeliveredView};
 pub use operation::{OPERATIONS, Operation, Query};
 pub use page::{Page, PageQuery};
 pub use routes::*;

@@ -77,6 +77,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" ITEMS list_items, "Inbox items, newest first; pending ones unless `state=all`", Query::Page, None, Some(of::<wire::Page<wire::ItemView>>)),
     operation!("get" ITEM show_item, "One item; by id or unique prefix", Query::None, None, Some(of::<wire::ItemView>)),
     operation!("post" ITEM_ANSWER answer_item, "Answers an item; the first answer wins", Query::None, Some(of::<wire::AnswerRequest>), Some(of::<wire::ItemView>)),
+    operation!("post" MAIL deliver_mail, "Takes a mail that may answer an item", Query::None, Some(of::<wire::DeliverRequest>), Some(of::<wire::DeliveredView>)),
     operation!("get" RULES list_rules, "Standing rules", Query::Page, None, Some(of::<wire::Page<wire::RuleView>>)),
     operation!("post" RULES add_rule, "Adds a standing rule", Query::None, Some(of::<wire::NewRule>), Some(of::<wire::RuleView>)),
     operation!("delete" RULE remove_rule, "Removes a rule; by id or unique prefix", Query::None, None, None),

@@ -24,6 +24,7 @@ pub const RUN_OUTPUT: &str = "/v1/runs/{id}/output/{hash}";
 pub const ITEMS: &str = "/v1/items";
 pub const ITEM: &str = "/v1/items/{id}";
 pub const ITEM_ANSWER: &str = "/v1/items/{id}/answer";
+pub const MAIL: &str = "/v1/mail";
 pub const RULES: &str = "/v1/rules";
 pub const RULE: &str = "/v1/rules/{id}";
 pub const SESSIONS: &str = "/v1/sessions";

@@ -20,6 +20,31 @@ pub struct Explained {
     pub answer: Option<String>,
     pub comment: Option<String>,
     pub why: String,
+    #[serde(skip)]
+    pub cause: Cause,
+}
+
+/// What kind of reason stands behind what a message decides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Cause {
+    /// It was read: it decides something.
+    Understood,
+    /// It was read, and it may mean anything.
+    NotUnderstood,
+    /// Nobody wrote it as an answer: a machine's mail, a forward.
+    Unasked,
+    /// It is not from one who may answer, or that is not proven.
+    NotEntitled,
+    /// Whether it is could not be told just now.
+    Later,
+    /// It names no item, or several.
+    NoItem,
+    /// It names an item that there is not.
+    Unknown,
+    /// Its item was decided, expired or was withdrawn before.
+    Closed,
+    /// It is no mail.
+    Unreadable,
 }
 
 /// A message as it came.
@@ -72,16 +97,77 @@ pub struct Context<'a> {
 #[must_use]
 pub fn explain(message: Message<'_>, context: &Context<'_>) -> Explained {
     match message {
-        Message::Mail(raw) => match Mail::read(raw) {
-            Some(mail) => mailed(&mail, context),
-            None => nothing(None, "it is no mail that can be read"),
+        Message::Mail(raw) => match Received::read(raw) {
+            Some(mail) => mail.explain(context),
+            None => nothing(Cause::Unreadable, None, "it is no mail that can be read"),
         },
         Message::Text(text) => typed(text, context),
     }
 }
 
-fn nothing(token: Option<String>, why: impl Into<String>) -> Explained {
-    Explained { token, decision: "none", answer: None, comment: None, why: why.into() }
+/// A mail that is read once, before it is known against what.
+#[derive(Debug)]
+pub struct Received {
+    mail: Mail,
+    sender: Option<Sender>,
+}
+
+impl Received {
+    /// None if it is no mail, or too long to be an answer.
+    #[must_use]
+    pub fn read(raw: &[u8]) -> Option<Self> {
+        let mail = Mail::read(raw)?;
+        let raw: Vec<&str> = mail.from_raw.iter().map(String::as_str).collect();
+        let sender = sender(&raw, &mail.from_display);
+        Some(Self { mail, sender })
+    }
+
+    /// The id of the one item that it names.
+    #[must_use]
+    pub fn item(&self) -> Option<String> {
+        match item_of(&self.mail) {
+            Named::One(token) => Some(token),
+            Named::None | Named::Several => None,
+        }
+    }
+
+    /// Who it says it is from; whether that is true is another question.
+    #[must_use]
+    pub fn sender(&self) -> Option<&Sender> {
+        self.sender.as_ref()
+    }
+
+    /// When it says it was written.
+    #[must_use]
+    pub fn date(&self) -> Option<Timestamp> {
+        self.mail.date
+    }
+
+    /// How many fields of that name stand in its head; the name is in lower case.
+    #[must_use]
+    pub fn count(&self, header: &str) -> usize {
+        self.mail.headers_named(header).count()
+    }
+
+    /// Whether the topmost results, from the relay of that name, prove the sender's domain.
+    ///
+    /// # Errors
+    ///
+    /// Says why not; [`Cause::Later`] if the relay could not tell just then.
+    pub fn relayed(&self, relay: &str) -> Result<(), (Cause, String)> {
+        let domain = self.sender.as_ref().and_then(|from| from.address.rsplit('@').next()).unwrap_or_default();
+        relayed(&self.mail, relay, domain)
+    }
+
+    /// Says which item it is about and what it decides.
+    #[must_use]
+    pub fn explain(&self, context: &Context<'_>) -> Explained {
+        mailed(&self.mail, self.sender.as_ref(), context)
+    }
+}
+
+fn nothing(cause: Cause, token: Option<String>, why: impl Into<String>) -> Explained {
+    Explained { token, decision: "none", answer: None, comment: None, why: why.into(), cause }
 }
 
 fn typed(text: &str, context: &Context<'_>) -> Explained {
@@ -93,43 +179,43 @@ fn typed(text: &str, context: &Context<'_>) -> Explained {
         (Named::One(token), _) => Some(token),
         (Named::None, []) => None,
         (Named::None, [only]) => Some(only.id.clone()),
-        (Named::None, _) => return nothing(None, "it names no item, and several wait"),
+        (Named::None, _) => return nothing(Cause::NoItem, None, "it names no item, and several wait"),
         (Named::Several, _) => return ambiguous(&split),
     };
     let kind = match &token {
         Some(token) => match kind_of(token, context) {
             Ok(kind) => kind,
-            Err(why) => return nothing(Some(token.clone()), why),
+            Err((cause, why)) => return nothing(cause, Some(token.clone()), why),
         },
         None => context.kind,
     };
     said(token, read(without_tokens(&split.new).as_str(), kind, &[], context.phrases))
 }
 
-fn mailed(mail: &Mail, context: &Context<'_>) -> Explained {
+fn mailed(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Explained {
     let named = item_of(mail);
     let token = match &named {
         Named::One(token) => Some(token.clone()),
         Named::None | Named::Several => None,
     };
     if let Some(unasked) = unasked(mail) {
-        return nothing(token, unasked.words());
+        return nothing(Cause::Unasked, token, unasked.words());
     }
-    let raw: Vec<&str> = mail.from_raw.iter().map(String::as_str).collect();
-    let from = sender(&raw, &mail.from_display);
-    if let Err(why) = entitled(mail, from.as_ref(), context) {
-        return nothing(token, why);
+    if let Err((cause, why)) = entitled(mail, from, context) {
+        return nothing(cause, token, why);
     }
     let token = match named {
         Named::One(token) => token,
         Named::Several => return ambiguous(&mail.plain),
-        Named::None => return Explained { comment: comment(&mail.plain), ..nothing(None, "it names no item") },
+        Named::None => {
+            return Explained { comment: comment(&mail.plain), ..nothing(Cause::NoItem, None, "it names no item") };
+        }
     };
     let kind = match kind_of(&token, context) {
         Ok(kind) => kind,
-        Err(why) => return Explained { comment: comment(&mail.plain), ..nothing(Some(token), why) },
+        Err((cause, why)) => return Explained { comment: comment(&mail.plain), ..nothing(cause, Some(token), why) },
     };
-    let names = from.map(|from| from.names).unwrap_or_default();
+    let names = from.map(|from| from.names.clone()).unwrap_or_default();
     let reading = |split: &Split| read(without_tokens(&split.new).as_str(), kind, &names, context.phrases);
     let plain = reading(&mail.plain);
     let Some(rich) = mail.rich.as_ref().map(reading) else {
@@ -170,13 +256,14 @@ fn doubted(reading: Reading, why: &str) -> Reading {
 
 fn said(token: Option<String>, reading: Reading) -> Explained {
     let Reading { decision, answer, comment, why } = reading;
+    let cause = if decision == Decision::None { Cause::NotUnderstood } else { Cause::Understood };
     let decision = match decision {
         Decision::Approve => "approve",
         Decision::Deny => "deny",
         Decision::Answer => "answer",
         Decision::None => "none",
     };
-    Explained { token, decision, answer, comment, why }
+    Explained { token, decision, answer, comment, why, cause }
 }
 
 fn comment(split: &Split) -> Option<String> {
@@ -184,7 +271,7 @@ fn comment(split: &Split) -> Option<String> {
 }
 
 fn ambiguous(split: &Split) -> Explained {
-    Explained { comment: comment(split), ..nothing(None, "it names several items: say which one") }
+    Explained { comment: comment(split), ..nothing(Cause::NoItem, None, "it names several items: say which one") }
 }
 
 enum Named {
@@ -233,42 +320,49 @@ fn one_of(levels: &[Vec<String>]) -> Named {
 }
 
 /// Of which kind the item is, if it still waits.
-fn kind_of<'a>(token: &str, context: &Context<'a>) -> Result<&'a Kind, String> {
+fn kind_of<'a>(token: &str, context: &Context<'a>) -> Result<&'a Kind, (Cause, String)> {
     if context.pending.is_empty() {
         return Ok(context.kind);
     }
     let Some(item) = context.pending.iter().find(|item| item.id.eq_ignore_ascii_case(token)) else {
-        return Err(format!("there is no item `{token}`"));
+        return Err((Cause::Unknown, format!("there is no item `{token}`")));
     };
     match &item.state {
         State::Pending => Ok(&item.kind),
-        State::Closed(state) => Err(format!("the item is {state} already")),
+        State::Closed(state) => Err((Cause::Closed, format!("the item is {state} already"))),
     }
 }
 
 /// Whether the sender may answer, as far as the mail can prove it.
-fn entitled(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Result<(), String> {
+fn entitled(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Result<(), (Cause, String)> {
     /// Clocks differ by less than this.
     const AHEAD: SignedDuration = SignedDuration::from_hours(24);
     if context.approvers.is_empty() && context.proof == Proof::Given {
         return Ok(());
     }
-    let from = from.ok_or("it is not from exactly one address")?;
+    let refused = |why: String| Err((Cause::NotEntitled, why));
+    let Some(from) = from else { return refused("it is not from exactly one address".into()) };
     let known = |approver: &String| approver.trim().eq_ignore_ascii_case(&from.address);
     if !context.approvers.is_empty() && !context.approvers.iter().any(known) {
-        return Err(format!("`{}` may not answer this item", from.address));
+        return refused(format!("`{}` may not answer this item", from.address));
     }
     if mail.date.is_some_and(|date| date.duration_since(context.now) > AHEAD) {
-        return Err("it is dated in the future".into());
+        return refused("it is dated in the future".into());
     }
-    let Proof::Relay(authserv) = context.proof else { return Ok(()) };
-    let domain = from.address.rsplit('@').next().unwrap_or_default();
+    match context.proof {
+        Proof::Relay(relay) => relayed(mail, relay, from.address.rsplit('@').next().unwrap_or_default()),
+        Proof::Given => Ok(()),
+    }
+}
+
+fn relayed(mail: &Mail, authserv: &str, domain: &str) -> Result<(), (Cause, String)> {
+    let refused = |why: String| Err((Cause::NotEntitled, why));
     let Some(topmost) = mail.header("authentication-results") else {
-        return Err(format!("its sender is not proven: there are no results of `{authserv}`"));
+        return refused(format!("its sender is not proven: there are no results of `{authserv}`"));
     };
     match dmarc(topmost, authserv, domain) {
         Dmarc::Pass => Ok(()),
-        Dmarc::Later => Err("its sender could not be checked just now; try again".into()),
-        Dmarc::Not(why) => Err(format!("its sender is not proven: {why}")),
+        Dmarc::Later => Err((Cause::Later, "its sender could not be checked just now; try again".into())),
+        Dmarc::Not(why) => refused(format!("its sender is not proven: {why}")),
     }
 }

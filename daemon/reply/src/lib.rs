@@ -42,9 +42,10 @@ mod unasked;
 
 mod explain;
 
-pub use explain::{Context, Explained, Message, Pending, Proof, State, explain};
+pub use explain::{Cause, Context, Explained, Message, Pending, Proof, Received, State, explain};
 pub use grammar::{Decision, Kind, Reading, read};
 pub use languages::{LANGUAGES, Language};
+pub use mail::without_envelope;
 pub use phrase::{PhraseError, Phrases};
 pub use sender::{Sender, sender};
 pub use token::tokens;

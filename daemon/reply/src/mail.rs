@@ -43,6 +43,7 @@ pub(crate) struct Mail {
 impl Mail {
     /// None if it is no mail, or too long.
     pub(crate) fn read(raw: &[u8]) -> Option<Self> {
+        let raw = without_envelope(raw);
         if raw.len() > LARGEST {
             return None;
         }
@@ -280,6 +281,18 @@ fn flowed(lines: Vec<Line>, delete_blank: bool) -> Vec<Line> {
 
 fn cut(text: &str) -> &str {
     if text.len() <= LONGEST { text } else { &text[..text.floor_char_boundary(LONGEST)] }
+}
+
+/// The mail itself, without the `From ` line that mail servers put above what they hand to a program.
+#[must_use]
+pub fn without_envelope(raw: &[u8]) -> &[u8] {
+    match raw
+        .strip_prefix(b"From ")
+        .and_then(|rest| rest.iter().position(|byte| *byte == b'\n').map(|end| &rest[end + 1..]))
+    {
+        Some(mail) => mail,
+        None => raw,
+    }
 }
 
 /// A header's value on one line.

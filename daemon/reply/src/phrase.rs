@@ -92,7 +92,7 @@ impl Phrases {
     }
 }
 
-const ALLOW_SIGNS: [char; 3] = ['👍', '✅', '✔'];
+const ALLOW_SIGNS: [char; 4] = ['👍', '✅', '✔', '☑'];
 const DENY_SIGNS: [char; 6] = ['👎', '❌', '✖', '🚫', '⛔', '🛑'];
 
 fn sign(pieces: &[Piece], signs: &[char]) -> Option<usize> {

@@ -6,10 +6,158 @@ use crate::words::{What, edged, folded, pieces};
 const SENT_FROM_LENGTH: usize = 100;
 const SENT_FROM_WORDS: usize = 9;
 
-/// Takes away what stands under `-- ` and the line of a phone or program ("Sent from my …"), in one stretch of text.
+/// Takes away what stands under `-- `, the line of a phone or program ("Sent from my …"), and what gateways put above and
+/// below a mail, in one stretch of text.
 pub(crate) fn without_signature<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let end = lines.iter().position(|line| is_delimiter(line)).unwrap_or(lines.len());
+    let lines = &lines[banner(&lines[..end])..end];
+    let end = disclaimer(lines).unwrap_or(lines.len());
     lines[..end].iter().copied().filter(|line| !is_sent_from(line)).collect()
+}
+
+/// Lines at the top in which a gateway warns of mail from outside.
+fn banner(lines: &[&str]) -> usize {
+    const OPENINGS: &[&str] = &[
+        "caution:",
+        "warning:",
+        "external email",
+        "external:",
+        "[external",
+        "*external",
+        "this email originated",
+        "this message originated",
+        "this message came from",
+        "achtung:",
+        "diese e-mail",
+        "attention :",
+        "attention:",
+        "precaución:",
+        "atenção:",
+        "attenzione:",
+        "let op:",
+        "uwaga:",
+    ];
+    const OUTSIDE: &[&str] = &[
+        "outside",
+        "external",
+        "extern",
+        "außerhalb",
+        "ausserhalb",
+        "extérieur",
+        "externe",
+        "fuera de",
+        "externo",
+        "fora da",
+        "esterno",
+        "esterna",
+        "buiten",
+        "spoza",
+        "zewnętrz",
+    ];
+    let blank = lines.iter().take_while(|line| line.trim().is_empty()).count();
+    let length = lines[blank..].iter().take_while(|line| !line.trim().is_empty()).count();
+    let paragraph = folded(&lines[blank..blank + length].join(" "));
+    let paragraph = paragraph.trim_start();
+    let warns = OPENINGS.iter().any(|opening| paragraph.starts_with(opening))
+        && OUTSIDE.iter().any(|word| paragraph.contains(word))
+        && paragraph.chars().count() >= 40
+        // Something of the person's own must follow.
+        && lines[blank + length..].iter().any(|line| !line.trim().is_empty());
+    if warns { blank + length } else { 0 }
+}
+
+/// Where a footer begins that a company or a virus scanner puts under every mail: a paragraph of its own.
+fn disclaimer(lines: &[&str]) -> Option<usize> {
+    const OPENINGS: &[&str] = &[
+        "confidentiality notice",
+        "confidentiality:",
+        "confidential:",
+        "disclaimer",
+        "legal notice",
+        "privileged and confidential",
+        "this e-mail",
+        "this email",
+        "this message",
+        "the information contained",
+        "the information in this",
+        "the contents of this",
+        "the content of this",
+        "notice:",
+        "important notice",
+        "diese e-mail",
+        "diese nachricht",
+        "der inhalt dieser",
+        "vertraulichkeitshinweis",
+        "ce message",
+        "ce courriel",
+        "cet e-mail",
+        "este mensaje",
+        "este correo",
+        "aviso legal",
+        "aviso de confidencialidad",
+        "esta mensagem",
+        "este e-mail",
+        "este email",
+        "questo messaggio",
+        "questa e-mail",
+        "questa email",
+        "le informazioni contenute",
+        "dit bericht",
+        "deze e-mail",
+        "de informatie in",
+        "ta wiadomość",
+        "niniejsza wiadomość",
+        "treść tej wiadomości",
+        "virus-free",
+        "virenfrei",
+        "本メール",
+        "このメール",
+        "本邮件",
+        "此邮件",
+        "이 메일",
+        "본 메일",
+    ];
+    const TELLING: &[&str] = &[
+        "confidential",
+        "intended recipient",
+        "intended only",
+        "intended solely",
+        "privileged",
+        "virus",
+        "vertraulich",
+        "bestimmt",
+        "confidentiel",
+        "destinataire",
+        "confidencial",
+        "destinatario",
+        "destinatário",
+        "riservat",
+        "vertrouwelijk",
+        "geadresseerde",
+        "poufn",
+        "adresat",
+        "avast",
+        "avg.com",
+        "機密",
+        "秘密",
+        "机密",
+        "保密",
+        "기밀",
+    ];
+    let begins = |at: usize| {
+        let above = at.checked_sub(1).map_or("", |above| lines[above]);
+        let apart = above.trim().is_empty() || above.trim().chars().all(|letter| "-_=*─".contains(letter));
+        let text = folded(edged(lines[at]));
+        apart && OPENINGS.iter().any(|opening| text.starts_with(opening))
+    };
+    let at = (1..lines.len()).find(|at| begins(*at))?;
+    let footer = folded(&lines[at..].join(" "));
+    let paragraphs = lines[at..].split(|line| line.trim().is_empty()).filter(|part| !part.is_empty()).count();
+    let last = lines[at..].iter().rfind(|line| !line.trim().is_empty()).map_or(0, |line| line.chars().count());
+    // A short line at the end is a person's: nobody is warned of secrets in a few words.
+    let tells = TELLING.iter().any(|word| footer.contains(word))
+        && (paragraphs == 1 || last >= 40 || footer.contains("avast") || footer.contains("avg.com"));
+    tells.then_some(at)
 }
 
 /// `-- ` by the standard; many programs lose the blank.
@@ -29,6 +177,9 @@ fn is_sent_from(line: &str) -> bool {
         words.truncate(at);
     }
     let words = words.trim().trim_end_matches(['.', '。']);
+    if words == "sent from yahoo mail. get the app" {
+        return true;
+    }
     let by_itself = LANGUAGES
         .iter()
         .flat_map(|language| language.sent_from)

@@ -724,6 +724,61 @@ fn only_a_proven_approver_answers() {
 }
 
 #[test]
+fn what_gateways_put_around_a_mail_does_not_count() {
+    let caution =
+        "CAUTION: This email originated from outside of the organization. Do not click links or open attachments.\n\n";
+    let footer = "\n\nThis e-mail and any attachments are confidential. If you are not the intended recipient, do not read it,\nand delete it.\n";
+    let notice = "\n\n________________________________\nCONFIDENTIALITY NOTICE: This message is intended only for its recipient and is confidential.\n";
+    for (text, decision) in [
+        (format!("{caution}approve\n"), "approve"),
+        (format!("approve\n\nKind regards\nAlex{footer}"), "approve"),
+        (format!("approve{notice}"), "approve"),
+        ("approve\n\nVirus-free. www.avast.com\n".into(), "approve"),
+        (format!("deny: too late{footer}"), "deny"),
+        (format!("{caution}please wait{footer}"), "none"),
+        (format!("approve{footer}\nbut only staging\n"), "none"),
+        ("approve\n\nThis message is about staging only\n".into(), "none"),
+        ("caution: outside of working hours only, please ask first\n".into(), "none"),
+        ("caution: approve nothing that comes from outside of the team, please\n\n".into(), "none"),
+    ] {
+        let found = proven("Content-Type: text/plain; charset=utf-8\n", &text);
+        assert_eq!(found.decision, decision, "{text}: {found:?}");
+    }
+    assert_eq!(text(&format!("deny: too late{footer}")).comment.as_deref(), Some("too late"));
+}
+
+#[test]
+fn old_charsets_and_broken_encodings_are_read_or_decide_nothing() {
+    let raw = |headers: &str, body: &[u8]| {
+        let mut mail = format!("{PROOF}{FROM}{SUBJECT}MIME-Version: 1.0\n{headers}\n").into_bytes();
+        mail.extend(body);
+        let context = Context {
+            pending: &[],
+            kind: &Kind::Approval,
+            approvers: &[],
+            proof: Proof::Given,
+            now: Timestamp::UNIX_EPOCH,
+            phrases: &PHRASES,
+        };
+        explain(Message::Mail(&mail), &context).decision
+    };
+    let plain =
+        |charset: &str| format!("Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n");
+    assert_eq!(raw(&plain("windows-1252"), b"don\x92t approve\n"), "deny");
+    assert_eq!(raw(&plain("iso-8859-1"), b"best\xe4tigt\n"), "approve");
+    assert_eq!(raw(&plain("shift_jis"), b"\x8f\xb3\x94F\x82\xb5\x82\xdc\x82\xb7\n"), "approve");
+    assert_eq!(raw(&plain("gb18030"), b"\xcd\xac\xd2\xe2\n"), "approve");
+    assert_eq!(raw(&plain("euc-kr"), b"\xbd\xc2\xc0\xce\n"), "approve");
+    assert_eq!(raw(&plain("x-unknown"), b"approve\n"), "approve");
+    assert_eq!(raw(&plain("x-unknown"), b"\xff\xfeapprove\n"), "none");
+    assert_eq!(raw("", "don’t approve\n".as_bytes()), "deny");
+    assert_eq!(raw("Content-Transfer-Encoding: quoted-printable\n", b"app=\nrove=20\n"), "approve");
+    assert_eq!(raw("Content-Transfer-Encoding: base64\n", b"YXBwcm92ZQ==\n"), "approve");
+    assert_eq!(raw("Content-Transfer-Encoding: base64\n", b"YXBw!!!\n"), "none");
+    assert_eq!(raw("Content-Transfer-Encoding: x-odd\n", b"YXBwcm92ZQ==\n"), "none");
+}
+
+#[test]
 fn flowed_text_is_put_together() {
     let flowed = |body: &str| proven("Content-Type: text/plain; format=flowed\n", body).decision;
     assert_eq!(flowed("go \nahead\n\n> q \n> q\n"), "approve");

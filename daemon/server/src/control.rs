@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
-use ow_model::{Item, Mode, Person, RunId, SessionId, TaskName, TaskSpec};
+use ow_model::{Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec};
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
 
@@ -66,6 +66,22 @@ pub trait Control: Send + Sync + 'static {
 
     /// Whether this person may answer this item.
     fn may_answer(&self, person: &Person, item: &Item) -> bool;
+
+    /// Reads a mail as an answer, and resolves its item if it is one. `by` hands it over: what they may not answer
+    /// themselves, a mail from their hands does not answer either.
+    async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError>;
+}
+
+/// What became of a mail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TakenMail {
+    /// As [`ow_protocol::DeliveredView`] has it.
+    pub outcome: &'static str,
+    pub item: Option<ItemId>,
+    pub decision: &'static str,
+    pub why: String,
+    /// What its sender may be told.
+    pub told: Option<String>,
 }
 
 /// What a person wants of a chat.

@@ -26,7 +26,7 @@ mod why;
 #[cfg(test)]
 mod openapi;
 
-pub use control::{About, Control, WantedSession, Warning};
+pub use control::{About, Control, TakenMail, WantedSession, Warning};
 pub use key::{Key, KeyError};
 pub use limits::*;
 pub use listen::{Options, Server, Tcp};

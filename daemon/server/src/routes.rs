@@ -5,6 +5,7 @@ mod audit;
 mod events;
 mod forecast;
 mod items;
+mod mail;
 mod rules;
 mod runs;
 mod secrets;
@@ -48,6 +49,7 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::ITEMS, get(items::list))
         .route(wire::ITEM, get(items::show))
         .route(wire::ITEM_ANSWER, post(items::answer))
+        .route(wire::MAIL, post(mail::deliver))
         .route(wire::RULES, get(rules::list).post(rules::add))
         .route(wire::RULE, delete(rules::remove))
         .route(wire::SESSIONS, get(sessions::list).post(sessions::create))

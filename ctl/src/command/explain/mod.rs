@@ -12,6 +12,8 @@ mod path;
 mod reply;
 mod url;
 
+pub(crate) use reply::read_mail;
+
 /// What owd would do and why; needs no daemon
 #[derive(Debug, Subcommand)]
 pub(crate) enum Explain {

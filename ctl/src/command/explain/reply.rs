@@ -109,9 +109,9 @@ impl Reply {
             phrases: &phrases,
         };
         let explained = match (&self.mail, &self.text) {
-            (Some(file), _) => explain(Message::Mail(&read(file)?), &against),
+            (Some(file), _) => explain(Message::Mail(&read_mail(file)?), &against),
             (None, Some(text)) if text == "-" => {
-                let raw = read(Path::new("-"))?;
+                let raw = read_mail(Path::new("-"))?;
                 explain(Message::Text(&String::from_utf8_lossy(&raw)), &against)
             }
             (None, text) => explain(Message::Text(text.as_deref().unwrap_or_default()), &against),
@@ -129,7 +129,7 @@ impl Reply {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_mail(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut raw = vec![];
     if file == Path::new("-") {
         std::io::stdin().read_to_end(&mut raw).map_err(|why| Failure::io("cannot read standard input", &why))?;
@@ -142,7 +142,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn in_words(explained: &Explained, context: &Context) -> String {
-    let Explained { token, decision, answer, comment, why } = explained;
+    let Explained { token, decision, answer, comment, why, cause: _ } = explained;
     let mut words = format!("{}: {}\n", context.out.paint.state(decision), escape::line(why));
     for (name, value) in [("item", token), ("answer", answer), ("comment", comment)] {
         if let Some(value) = value {

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 
 pub(crate) mod answer;
 mod approve;
+mod deliver;
 mod deny;
 mod list;
 mod show;
@@ -22,6 +23,7 @@ pub(crate) enum Inbox {
     Deny(deny::Deny),
     Answer(answer::Answer),
     Watch(watch::Watch),
+    Deliver(deliver::Deliver),
 }
 
 impl Inbox {
@@ -33,6 +35,7 @@ impl Inbox {
             Self::Deny(command) => command.run(context),
             Self::Answer(command) => command.run(context),
             Self::Watch(command) => command.run(context),
+            Self::Deliver(command) => command.run(context),
         }
     }
 }

@@ -3,11 +3,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ow_model::{Risk, Span};
+use ow_reply::{PhraseError, Phrases};
 
 use super::{
     AgentConfig, AuditConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget,
-    PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
-    ServerConfig, WireFormat,
+    MailConfig, PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig,
+    SecretsConfig, ServerConfig, WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
@@ -29,6 +30,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         policy: part(&root, "policy", defaults.policy, |section, defaults| policy(section, defaults, &host.home)),
         tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
+        mail: part(&root, "mail", defaults.mail, |section, _| mail(section)),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
@@ -123,7 +125,38 @@ fn inbox(section: &Section<'_, '_>, defaults: &InboxConfig) -> InboxConfig {
     InboxConfig {
         expiry: section.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
         reminder: section.span_in("reminder", SECOND..=TEN_YEARS).unwrap_or(defaults.reminder),
+        approve_words: phrases(section, "approve-words", |one| Phrases::with(&[one], &[])),
+        deny_words: phrases(section, "deny-words", |one| Phrases::with(&[], &[one])),
     }
+}
+
+/// Phrases that a reply may use; `add` says what is wrong with one.
+fn phrases(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    add: impl Fn(String) -> Result<Phrases, PhraseError>,
+) -> Vec<String> {
+    let found = section.texts(key).unwrap_or_default();
+    for phrase in &found {
+        if let Err(error) = add(phrase.value.clone()) {
+            let what = match error {
+                PhraseError::NotWords { .. } => "not words alone",
+                PhraseError::Both { .. } => "a phrase that means the opposite already",
+            };
+            let remedy = "write a phrase of words, without marks, that owd does not know yet";
+            section.document().fault(&phrase.place, what, remedy);
+        }
+    }
+    found.into_iter().map(|phrase| phrase.value).collect()
+}
+
+fn mail(section: &Section<'_, '_>) -> MailConfig {
+    let remedy = "write the name that the relay begins its Authentication-Results with, as `mx.example.net`";
+    let authserv_id = section.read("authserv-id", remedy, |text| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+        if text.is_empty() || !text.chars().all(plain) { Err("not the name of a relay") } else { Ok(text.to_owned()) }
+    });
+    MailConfig { authserv_id: authserv_id.map(|found| found.value) }
 }
 
 fn server(section: &Section<'_, '_>, home: &Path) -> ServerConfig {
@@ -241,27 +274,47 @@ fn people(section: &Section<'_, '_>) -> BTreeMap<String, PersonConfig> {
         let Some(person) = section.section_in(name, value) else { continue };
         let uids = person.counts("uids").unwrap_or_default();
         let users: Vec<String> = person.texts("users").unwrap_or_default().into_iter().map(|user| user.value).collect();
+        let mail = addresses(&person);
         let inboxes = match person.texts("inboxes") {
             None => Inboxes::All,
             Some(names) if names.iter().any(|name| name.value == "*") => Inboxes::All,
             Some(names) => Inboxes::Named(names.into_iter().map(|name| name.value).collect()),
         };
         person.finish();
-        if uids.is_empty() && users.is_empty() {
+        if uids.is_empty() && users.is_empty() && mail.is_empty() {
             let remedy = "give `uids = [1000]` or `users = [\"ada\"]`";
             person.document().fault_without_value(person.place(), "nobody: it has neither `uids` nor `users`", remedy);
         }
         for (other, known) in &people {
             let shared = known.uids.iter().find(|uid| uids.contains(uid)).map(ToString::to_string);
             let shared = shared.or_else(|| known.users.iter().find(|user| users.contains(user)).cloned());
+            let address = known.mail.iter().find(|address| mail.contains(address));
+            if let Some(address) = address {
+                let message = format!("address `{address}` is already `people.{other}`");
+                person.document().fault_without_value(person.place(), message, "give each address to one person");
+            }
             if let Some(shared) = shared {
                 let message = format!("account `{shared}` is already `people.{other}`");
                 person.document().fault_without_value(person.place(), message, "give each account to one person");
             }
         }
-        people.insert(name.to_owned(), PersonConfig { uids, users, inboxes });
+        people.insert(name.to_owned(), PersonConfig { uids, users, mail, inboxes });
     }
     people
+}
+
+/// The addresses of a person, as a sender's is compared.
+fn addresses(person: &Section<'_, '_>) -> Vec<String> {
+    let found = person.texts("mail").unwrap_or_default();
+    let read = |found: Found<String>| match ow_reply::sender(&[&found.value], "") {
+        Some(sender) if sender.address.eq_ignore_ascii_case(&found.value) => Some(sender.address),
+        _ => {
+            let remedy = "write the bare address, as `ada@example.org`";
+            person.document().fault(&found.place, "not a mail address", remedy);
+            None
+        }
+    };
+    found.into_iter().filter_map(read).collect()
 }
 
 fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {

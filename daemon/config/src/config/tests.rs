@@ -138,6 +138,27 @@ fn the_network_side_stays_on_this_machine() {
 }
 
 #[test]
+fn an_address_is_one_persons_and_phrases_mean_one_thing() {
+    let config = read(
+        "[inbox]\napprove-words = [\"make it so\"]\n[mail]\nauthserv-id = \"mx.example.net\"\n[people.ada]\nmail = [\"Ada@Example.org\"]\n",
+    )
+    .expect("right");
+    assert_eq!(config.people["ada"].mail, ["ada@example.org"]);
+    assert_eq!(config.mail.authserv_id.as_deref(), Some("mx.example.net"));
+    assert_eq!(config.inbox.approve_words, ["make it so"]);
+    faults(
+        "[inbox]\napprove-words = [\"no\", \"why?\"]\n[mail]\nauthserv-id = \"a b\"\n[people.ada]\nmail = [\"ada@example.org\"]\n[people.bob]\nmail = [\"ADA@example.org\", \"Bob <bob@example.org>\"]\n",
+        expect![[r#"
+            owd.toml:2:18: inbox.approve-words = "no": a phrase that means the opposite already; write a phrase of words, without marks, that owd does not know yet
+            owd.toml:2:24: inbox.approve-words = "why?": not words alone; write a phrase of words, without marks, that owd does not know yet
+            owd.toml:4:15: mail.authserv-id = "a b": not the name of a relay; write the name that the relay begins its Authentication-Results with, as `mx.example.net`
+            owd.toml:7:1: people.bob: address `ada@example.org` is already `people.ada`; give each address to one person
+            owd.toml:8:28: people.bob.mail = "Bob <bob@example.org>": not a mail address; write the bare address, as `ada@example.org`
+        "#]],
+    );
+}
+
+#[test]
 fn one_account_is_one_person() {
     faults(
         "[people.ada]\nuids = [1000]\n[people.bob]\nuids = [1000]\n[people.eve]\ninboxes = [\"*\"]\n[people.max]\nuid = 5\n",

@@ -1,0 +1,224 @@
+use jiff::Timestamp;
+use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface};
+use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
+use ow_store::{ResolveError, Store, StoreError};
+
+use crate::told;
+
+/// Whose mail counts, and how that is proven.
+#[derive(Clone, Debug, Default)]
+pub struct MailSettings {
+    /// The relay whose topmost results are believed.
+    pub relay: Option<String>,
+    pub phrases: Phrases,
+    /// Everybody, with the addresses they write from, in lower case.
+    pub people: Vec<(Person, Vec<String>)>,
+}
+
+/// Where mail is taken.
+pub struct Desk<'a> {
+    pub settings: &'a MailSettings,
+    pub store: &'a dyn Store,
+    /// Whether this person may answer this item.
+    pub may_answer: &'a (dyn Fn(&Person, &Item) -> bool + Send + Sync),
+}
+
+/// What became of a mail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Taken {
+    pub outcome: Outcome,
+    /// The item it is about.
+    pub item: Option<ItemId>,
+    /// `approve`, `deny`, `answer` or `none`: what counted.
+    pub decision: &'static str,
+    /// For the log and the person whose owd this is; holds no text of the mail.
+    pub why: String,
+    /// What the sender may be told; none: nothing at all, for a machine sent it, or nobody knows who did.
+    pub told: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    Done,
+    AlreadyDecided,
+    Expired,
+    Withdrawn,
+    NotUnderstood,
+    NotEntitled,
+    /// It names no item that there is.
+    NoItem,
+    /// No person wrote it as an answer.
+    NoAnswer,
+    /// Nothing was decided; it is to be handed in again.
+    Later,
+}
+
+impl Outcome {
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::AlreadyDecided => "already-decided",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+            Self::NotUnderstood => "not-understood",
+            Self::NotEntitled => "not-entitled",
+            Self::NoItem => "no-item",
+            Self::NoAnswer => "no-answer",
+            Self::Later => "later",
+        }
+    }
+}
+
+impl Desk<'_> {
+    /// Reads one mail, and resolves its item if it is an answer to it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Resolving is one transaction of the store; a mail handed in again after it is told that it was decided.
+    pub async fn take(&self, raw: &[u8], now: Timestamp) -> Result<Taken, StoreError> {
+        let Some(mail) = Received::read(raw) else {
+            return Ok(nothing(Outcome::NoAnswer, None, "it is no mail that can be read"));
+        };
+        let named = mail.item();
+        let item = match named.as_ref().and_then(|id| id.parse().ok()) {
+            Some(id) => self.store.item(id).await?,
+            None => None,
+        };
+        let id = item.as_ref().map(|item| item.id);
+        let entitled: Vec<&(Person, Vec<String>)> = self
+            .settings
+            .people
+            .iter()
+            .filter(|(person, _)| item.as_ref().is_none_or(|item| (self.may_answer)(person, item)))
+            .collect();
+        let approvers: Vec<String> = entitled.iter().flat_map(|(_, addresses)| addresses).cloned().collect();
+        if approvers.is_empty() {
+            return Ok(nothing(Outcome::NotEntitled, id, "the configuration names no address that may answer it"));
+        }
+        let Some(relay) = self.settings.relay.as_deref() else {
+            return Ok(nothing(
+                Outcome::NotEntitled,
+                id,
+                "nothing proves who sent it: `mail.authserv-id` names no relay",
+            ));
+        };
+        let kind = item.as_ref().map_or(Kind::Approval, |item| kind_of(&item.kind));
+        // An item that there is not would otherwise be taken to wait.
+        let known = Pending {
+            id: named.filter(|_| item.is_some()).unwrap_or_default(),
+            kind: kind.clone(),
+            state: item.as_ref().map_or(State::Pending, |item| state_of(&item.state)),
+        };
+        let explained = mail.explain(&Context {
+            pending: &[known],
+            kind: &kind,
+            approvers: &approvers,
+            proof: Proof::Relay(relay),
+            now,
+            phrases: &self.settings.phrases,
+        });
+        let Explained { decision, answer, comment, why, cause, token: _ } = explained;
+        let answer = match (cause, decision, answer) {
+            (Cause::Understood, "approve", _) => Answer::Once,
+            (Cause::Understood, "deny", _) => Answer::Deny { reason: comment },
+            (Cause::Understood, "answer", Some(text)) => Answer::Text { text },
+            _ => return Ok(undecided(cause, why, item.as_ref(), &kind)),
+        };
+        let (Some(item), Some(person)) = (item, sender_of(&mail, &entitled)) else {
+            return Ok(nothing(Outcome::NoItem, id, "it names no item"));
+        };
+        let by = AnswerBy { person, surface: Surface::Mail };
+        Ok(match self.store.resolve(item.id, &answer, &by, now).await {
+            Ok(resolved) => Taken {
+                outcome: Outcome::Done,
+                item: id,
+                decision,
+                why: format!("{} by {}: {why}", answer.word(), by.person.0),
+                told: Some(told::done(&resolved.item, &answer)),
+            },
+            Err(ResolveError::Store(error)) => return Err(error),
+            Err(error) => refused(&error, item.id),
+        })
+    }
+}
+
+fn nothing(outcome: Outcome, item: Option<ItemId>, why: impl Into<String>) -> Taken {
+    Taken { outcome, item, decision: "none", why: why.into(), told: None }
+}
+
+fn undecided(cause: Cause, why: String, item: Option<&Item>, kind: &Kind) -> Taken {
+    let id = item.map(|item| item.id);
+    let (outcome, told) = match cause {
+        Cause::Understood | Cause::NotUnderstood => (Outcome::NotUnderstood, Some(told::what_works(&why, kind))),
+        Cause::Unasked | Cause::Unreadable => (Outcome::NoAnswer, None),
+        // Who is not proven is told nothing: the mail would go to someone else.
+        Cause::NotEntitled => (Outcome::NotEntitled, None),
+        Cause::Later => (Outcome::Later, None),
+        Cause::NoItem | Cause::Unknown => (Outcome::NoItem, Some(told::no_item(&why))),
+        Cause::Closed => match item.map(|item| (item.id, &item.state)) {
+            Some((id, ItemState::Resolved(resolution))) => {
+                let error = ResolveError::Already {
+                    id,
+                    decision: resolution.answer.word(),
+                    by: resolution.by.clone(),
+                    at: resolution.at,
+                };
+                return refused(&error, id);
+            }
+            Some((id, ItemState::Expired { at })) => return refused(&ResolveError::Expired { id, at: *at }, id),
+            Some((id, ItemState::Withdrawn { at, why })) => {
+                return refused(&ResolveError::Withdrawn { id, at: *at, why: why.clone() }, id);
+            }
+            Some((_, ItemState::Pending)) | None => (Outcome::NoItem, None),
+        },
+    };
+    Taken { outcome, item: id, decision: "none", why, told }
+}
+
+/// An answer that came too late, or that the item does not take.
+fn refused(error: &ResolveError, item: ItemId) -> Taken {
+    let outcome = match error {
+        ResolveError::Already { .. } => Outcome::AlreadyDecided,
+        ResolveError::Expired { .. } => Outcome::Expired,
+        ResolveError::Withdrawn { .. } => Outcome::Withdrawn,
+        ResolveError::Unknown { .. } => Outcome::NoItem,
+        ResolveError::Misfit { .. } | ResolveError::NoRule { .. } | ResolveError::Store(_) => Outcome::NotUnderstood,
+    };
+    let why = error.to_string();
+    let told = Some(format!("Nothing was changed: {why}."));
+    Taken { outcome, item: Some(item), decision: "none", why, told }
+}
+
+/// The person whose address it came from; proven before.
+fn sender_of(mail: &Received, entitled: &[&(Person, Vec<String>)]) -> Option<Person> {
+    let sender = mail.sender()?;
+    let owner = entitled.iter().find(|(_, addresses)| addresses.contains(&sender.address))?;
+    Some(owner.0.clone())
+}
+
+fn kind_of(kind: &ItemKind) -> Kind {
+    match kind {
+        ItemKind::Approval { .. } | ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. } => {
+            Kind::Approval
+        }
+        ItemKind::Question { questions } => {
+            // A number would not tell of which question it is.
+            let options = match questions.as_slice() {
+                [one] => one.options.clone(),
+                _ => vec![],
+            };
+            Kind::Question { options }
+        }
+        ItemKind::Notification { .. } => Kind::Notification,
+    }
+}
+
+fn state_of(state: &ItemState) -> State {
+    match state {
+        ItemState::Pending => State::Pending,
+        ItemState::Resolved(_) | ItemState::Expired { .. } | ItemState::Withdrawn { .. } => {
+            State::Closed(state.word().into())
+        }
+    }
+}

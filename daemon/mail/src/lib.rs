@@ -1,0 +1,12 @@
+//! Answers that come by mail: who sent one, which item it is about, and the item's end.
+//!
+//! A [`Desk`] takes one mail as it came. Who may answer is a matter of the configuration, what the mail says one of
+//! `ow-reply`; the store says which answer was the first. What is decided nowhere else is decided here: that an address
+//! is a person's, and what the sender of an answer is told.
+//!
+//! It opens no socket and reads no clock: mail is handed in, and the present is an argument.
+
+mod desk;
+mod told;
+
+pub use desk::{Desk, MailSettings, Outcome, Taken};
