@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use hyper::body::Incoming;
+use tokio::time::{Instant, sleep_until};
 
 use crate::ClientError;
 use crate::client::{Said, refusal};
@@ -34,6 +35,8 @@ pub(crate) struct Feed {
     decoder: Decoder,
     /// Failed attempts to come back since the connection was lost.
     attempts: u32,
+    /// When the next attempt is due. Kept here, so that a wait that is dropped and begun anew does not put it off.
+    next_attempt: Option<Instant>,
 }
 
 impl Feed {
@@ -45,6 +48,7 @@ impl Feed {
             open: None,
             decoder: Decoder::default(),
             attempts: 0,
+            next_attempt: None,
         };
         feed.connect().await?;
         Ok(feed)
@@ -82,7 +86,9 @@ impl Feed {
     async fn come_back(&mut self) -> Result<Fed, ClientError> {
         loop {
             let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.attempts.min(10));
-            tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+            let due = *self.next_attempt.get_or_insert_with(|| Instant::now() + pause.min(LONGEST_PAUSE));
+            sleep_until(due).await;
+            self.next_attempt = None;
             self.attempts += 1;
             match self.connect().await {
                 Ok(()) => {

@@ -111,3 +111,25 @@ fn a_stream_that_saw_nothing_yet_still_knows_where_it_stands() {
     });
     assert_eq!(fake.asked()[1].header("last-event-id"), Some("41"));
 }
+
+#[test]
+fn a_stream_comes_back_also_for_one_who_looks_away_all_the_time() {
+    let fake = Fake::start()
+        .on("GET /v1/stream", Reply::stream("id: 41\n\n"))
+        .on("GET /v1/stream", Reply::stream(&event(42, "owd.started")));
+    block_on(async {
+        let mut stream = Client::new(&fake.socket()).stream(None, None).await.unwrap();
+        assert_eq!(stream.next().await.unwrap(), Watched::Lost);
+        let looked = async {
+            loop {
+                // Much less than the pause before an attempt.
+                let look = tokio::time::timeout(std::time::Duration::from_millis(20), stream.next());
+                if let Ok(seen) = look.await {
+                    break seen.unwrap();
+                }
+            }
+        };
+        let seen = tokio::time::timeout(std::time::Duration::from_secs(30), looked).await;
+        assert_eq!(seen.expect("it comes back in time"), Watched::Resumed);
+    });
+}
