@@ -205,6 +205,7 @@ fn the_chats_own_commands_are_obeyed_and_never_sent() {
     talk.shows("Nothing waits for you.");
     talk.press("hi\r");
     talk.shows("Hello.");
+    talk.shows("1 model call · 100 tokens in, 10 out");
     assert_eq!(model.seen(), 1);
     talk.press("/cost\r");
     talk.is("tokens are told", |screen| screen.matches("1 model call · 100 tokens in, 10 out").count() == 2);
@@ -223,6 +224,37 @@ fn the_chats_own_commands_are_obeyed_and_never_sent() {
     talk.press("/quit\r");
     assert_eq!(talk.ended(), 0);
     assert_eq!(model.seen(), 2);
+}
+
+#[test]
+fn one_chat_leads_to_another_and_is_summed_up_on_request() {
+    let model = ModelServer::start();
+    model.push(ModelReply::text("The first answer."));
+    model.push(ModelReply::text("The second answer."));
+    model.push(ModelReply::text("They spoke of two things."));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    let mut talk = chat(&owd, &scratch, &[]);
+    talk.press("first\r");
+    talk.shows("The first answer.");
+    talk.press("/quit\r");
+    assert_eq!(talk.ended(), 0);
+    let first = id(&rows(&owd.owctl.json(&["session", "list"]))[0]);
+    let mut talk = chat(&owd, &scratch, &[]);
+    talk.press("/resume nosuch\r");
+    talk.shows("nosuch");
+    talk.shows("error: ");
+    talk.press(&format!("/resume {}\r", &first[..8]));
+    talk.shows("The first answer.");
+    talk.press("second\r");
+    talk.shows("The second answer.");
+    talk.shows("1 model call");
+    assert_eq!(messages(&model).iter().filter(|message| message["role"] == "user").count(), 2, "it is the first chat");
+    talk.press("/compact\r");
+    talk.shows("It sums up what was said.");
+    until("the model is asked for a summary", || (model.seen() == 3).then_some(()));
+    talk.shows("from here on the model is sent a summary");
+    assert_eq!(rows(&owd.owctl.json(&["session", "list"])).len(), 1, "the empty one is gone");
 }
 
 #[test]

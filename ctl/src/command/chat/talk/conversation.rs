@@ -258,9 +258,9 @@ impl Conversation {
         [spins, card].into_iter().flatten().min()
     }
 
-    /// Its turn is under way and waits for nobody.
+    /// Its turn is under way and waits for nobody, as far as one can see.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.session.state.as_str(), "running" | "queued") && self.before.is_none()
+        matches!(self.session.state.as_str(), "running" | "queued") && self.before.is_none() && !self.lost
     }
 
     /// In the middle of a turn, waiting or not.

@@ -3,6 +3,22 @@
 use super::markdown;
 use super::text::Line;
 
+/// Bytes of a block that are drawn anew at most; of a longer one the whole lines so far are taken for a block of their own,
+/// so that a reply without an end costs no more than one with many ends.
+const LONGEST_BLOCK: usize = 32 * 1024;
+
+/// What begins the rest of code.
+const FENCE: &str = "```\n";
+
+/// A block that was too long, of which a part is said.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Within {
+    #[default]
+    Nothing,
+    Text,
+    Code,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextStream {
     text: String,
@@ -12,6 +28,8 @@ pub(super) struct TextStream {
     spilled: usize,
     /// Some of it is in the scrollback.
     begun: bool,
+    /// What the growing text is the rest of.
+    within: Within,
     /// Pieces are missing: what comes is not shown before the whole is there.
     torn: bool,
 }
@@ -35,20 +53,13 @@ impl TextStream {
             return (vec![], vec![]);
         }
         let mut said = vec![];
-        let growing = &self.text[self.done..];
-        let settled = markdown::settled(growing);
-        if settled > 0 {
-            let rows = markdown::rows(&growing[..settled], columns);
-            self.say(rows, &mut said);
-            self.done += settled;
-            self.spilled = 0;
-        }
-        let growing = &self.text[self.done..];
-        let rows = markdown::rows(growing, columns);
+        self.settle(columns, &mut said);
+        let growing = self.growing();
+        let rows = markdown::rows(&growing, columns);
         // What the last, unfinished line makes of the text may not stay so.
-        let firm = match markdown::last_block(growing) {
+        let firm = match markdown::last_block(&growing) {
             0 => rows.len(),
-            _ => markdown::rows(markdown::whole_lines(growing), columns).len(),
+            _ => markdown::rows(markdown::whole_lines(&growing), columns).len(),
         };
         let over = rows.len().saturating_sub(most.max(2)).min(firm).max(self.spilled);
         if over > self.spilled {
@@ -56,10 +67,40 @@ impl TextStream {
             self.spilled = over;
         }
         let mut live: Vec<Line> = rows.into_iter().skip(over).collect();
-        if self.begun && self.spilled == 0 && !live.is_empty() {
+        if self.begins_a_block() && !live.is_empty() {
             live.insert(0, Line::empty());
         }
         (said, live)
+    }
+
+    /// Says the blocks that will not change, and of one that is too long its whole lines.
+    fn settle(&mut self, columns: usize, said: &mut Vec<Line>) {
+        let growing = self.growing();
+        let fence = if self.within == Within::Code { FENCE.len() } else { 0 };
+        let settled = markdown::settled(&growing);
+        if settled > 0 {
+            self.say(markdown::rows(&growing[..settled], columns), said);
+            self.done += settled - fence;
+            (self.spilled, self.within) = (0, Within::Nothing);
+        } else if growing.len() > LONGEST_BLOCK {
+            let whole = markdown::whole_lines(&growing).len();
+            let cut = if whole > fence { whole } else { growing.len() };
+            self.say(markdown::rows(&growing[..cut], columns), said);
+            self.within = if growing.starts_with("```") { Within::Code } else { Within::Text };
+            self.done += cut - fence;
+            self.spilled = 0;
+        }
+    }
+
+    /// What is not settled; where that is the rest of code, with the fence that it stood behind.
+    fn growing(&self) -> String {
+        let fence = if self.within == Within::Code { FENCE } else { "" };
+        format!("{fence}{}", &self.text[self.done..])
+    }
+
+    /// What is said next is parted from what was said before.
+    fn begins_a_block(&self) -> bool {
+        self.begun && self.spilled == 0 && self.within == Within::Nothing
     }
 
     /// Rows of the present block that are not said yet, with a gap before a new one.
@@ -67,7 +108,7 @@ impl TextStream {
         if rows.len() <= self.spilled {
             return;
         }
-        if self.spilled == 0 && self.begun {
+        if self.begins_a_block() {
             said.push(Line::empty());
         }
         self.begun = true;
@@ -77,8 +118,8 @@ impl TextStream {
     /// It will not grow: the rest of it, for the scrollback.
     pub(super) fn end(&mut self, columns: usize) -> Vec<Line> {
         let mut said = self.flow(columns, usize::MAX).0;
-        let rows = markdown::rows(&self.text[self.done..], columns);
         if !self.torn {
+            let rows = markdown::rows(&self.growing(), columns);
             self.say(rows, &mut said);
         }
         *self = Self::default();
@@ -125,6 +166,30 @@ mod tests {
                 }
                 said.extend(stream.complete(text, 20));
                 assert_eq!(texts(&said), whole, "pieces of {size}, {most} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_without_an_end_is_told_whole_and_in_time() {
+        for (open, end) in [("```text\n", "\n"), ("", " ")] {
+            let words: Vec<String> = (0..12_000).map(|word| format!("w{word}")).collect();
+            let text = format!("{open}{}", words.join(end));
+            let mut stream = TextStream::default();
+            let mut said = vec![];
+            for piece in text.as_bytes().chunks(4096) {
+                stream.push(std::str::from_utf8(piece).expect("ASCII"));
+                said.extend(stream.flow(80, 20).0);
+            }
+            said.extend(stream.complete(&text, 80));
+            let found: Vec<String> = texts(&said)
+                .iter()
+                .flat_map(|row| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+                .collect();
+            // A word that a piece cut in two may stand on two rows.
+            assert_eq!(found.concat().trim_start_matches("text"), words.concat());
+            if !open.is_empty() {
+                assert!(said[1..].iter().all(|row| row.text().starts_with("  w")), "all of it is code");
             }
         }
     }

@@ -281,6 +281,12 @@ fn edited_arguments_go_with_the_answer_and_unchanged_ones_answer_nothing() {
     chat.wait(400);
     chat.press("e");
     chat.effects();
+    let why = Failure::failed("editor", "the editor `x` ended with 1; nothing was changed");
+    chat.told(Told::NotEdited { item: "i1".into(), why });
+    assert!(chat.newly_said().contains("the editor `x` ended"));
+    chat.wait(400);
+    chat.press("e");
+    chat.effects();
     let arguments = json!({ "argv": ["touch", "b"] });
     chat.told(Told::Edited { item: "i1".into(), arguments: Some(arguments.clone()) });
     assert_eq!(chat.effects(), answer("i1", AnswerRequest::Edit { arguments }));
@@ -514,6 +520,22 @@ fn calls_are_shown_while_they_run_and_when_they_are_done() {
     let said = chat.newly_said();
     assert!(said.contains("✓ shell make all  3.1 s\n  built"), "{said}");
     assert!(!chat.live().contains("make all"));
+}
+
+#[test]
+fn while_owd_is_gone_nothing_moves_and_its_return_is_told() {
+    let mut chat = Chat::new();
+    chat.state("running", &[]);
+    assert!(chat.conversation.wakes_at().is_some(), "the working sign turns");
+    chat.happens("text", json!({ "text": "Half" }));
+    chat.newly_said();
+    chat.input(Input::Event(SessionEvent::Lost));
+    assert_eq!(chat.conversation.wakes_at(), None);
+    assert!(chat.live().contains("owd has gone") && !chat.live().contains("thinking"), "{}", chat.live());
+    chat.input(Input::Event(SessionEvent::Resumed));
+    chat.entry(entry("assistant", "Another whole."));
+    let said = chat.newly_said();
+    assert!(said.contains("owd is back\nAnother whole."), "{said}");
 }
 
 #[test]
