@@ -225,7 +225,8 @@ fn plain(text: &str) -> String {
         .split(|letter: char| letter.is_whitespace() || letter == '\u{202f}')
         .filter(|word| !word.is_empty())
         .collect();
-    words.join(" ").trim_matches(['*', '_', '\u{feff}', '\u{200b}', '\u{200e}', '\u{200f}']).to_lowercase()
+    let is_mark = |letter| matches!(letter, '*' | '_' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    words.join(" ").trim_matches(is_mark).to_lowercase()
 }
 
 #[cfg(test)]

@@ -220,14 +220,17 @@ fn mailed(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Explaine
     let plain = reading(&mail.plain);
     let Some(rich) = mail.rich.as_ref().map(reading) else {
         return if mail.unreadable {
-            said(Some(token), doubted(plain, "it has a form that cannot be read here"))
+            said(Some(token), doubted(plain, "there is more to it than can be read here"))
         } else {
             said(Some(token), plain)
         };
     };
     let only_rich = plain.comment.is_none() && plain.decision == Decision::None;
     let agreed = if only_rich { rich } else { agreed(plain, &rich) };
-    said(Some(token), if mail.unreadable { doubted(agreed, "it has a form that cannot be read here") } else { agreed })
+    said(
+        Some(token),
+        if mail.unreadable { doubted(agreed, "there is more to it than can be read here") } else { agreed },
+    )
 }
 
 /// What both forms of a text say; nothing if they say different things.

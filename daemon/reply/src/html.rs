@@ -470,7 +470,8 @@ fn is_quote(class: &str, id: &str) -> bool {
     ];
     class.split_whitespace().any(|class| CLASSES.contains(&class))
         || IDS.contains(&id)
-        || id.starts_with("yahoo_quoted")
+        || id.contains("yahoo_quoted")
+        || class.contains("yahoo_quoted")
 }
 
 fn is_signature(class: &str, id: &str, mark: &str) -> bool {

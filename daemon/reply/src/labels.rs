@@ -1,5 +1,7 @@
 //! The block of headers that programs of the Outlook kind put above what they quote, and their ruled lines.
 
+use crate::attribution::introduces;
+
 /// A block's labels stand within so many lines.
 const BLOCK: usize = 9;
 
@@ -198,25 +200,41 @@ const REPLY_ABOVE: &[&str] = &["reply above this line", "type your reply above",
 
 /// Whether a quote begins at the first of `lines` with a block of headers.
 pub(crate) fn is_header_block<'a>(lines: impl IntoIterator<Item = &'a str>) -> bool {
+    /// Some programs tell the time first.
+    const TIME: &[&str] = &[
+        "sent",
+        "date",
+        "gesendet",
+        "datum",
+        "envoyé",
+        "enviado",
+        "fecha",
+        "data",
+        "inviato",
+        "verzonden",
+        "日期",
+        "发送时间",
+    ];
     let mut lines = lines.into_iter();
-    if !lines.next().is_some_and(|line| label(line).is_some_and(|label| FROM.contains(&label.as_str()))) {
+    let first = lines.next().and_then(label).unwrap_or_default();
+    let mut from = FROM.contains(&first.as_str());
+    if !from && !TIME.contains(&first.as_str()) {
         return false;
     }
     let mut seen: Vec<String> = vec![];
-    for line in lines.filter(|line| !line.trim().is_empty()).take(BLOCK) {
-        if let Some(label) = label(line).filter(|label| OTHER.contains(&label.as_str()))
-            && !seen.contains(&label)
-        {
+    for label in lines.filter(|line| !line.trim().is_empty()).take(BLOCK).filter_map(label) {
+        from |= FROM.contains(&label.as_str());
+        if OTHER.contains(&label.as_str()) && !seen.contains(&label) {
             seen.push(label);
         }
     }
-    seen.len() >= 2
+    from && seen.len() >= 2
 }
 
 /// Whether the line says that the original follows: `-----Original Message-----`.
 pub(crate) fn is_original_marker(line: &str) -> bool {
-    ruled(line).is_some_and(|inner| ORIGINAL.contains(&inner.as_str()))
-        || REPLY_ABOVE.iter().any(|marker| line.to_lowercase().contains(marker))
+    let named = |inner: String| ORIGINAL.contains(&inner.as_str()) || introduces(&format!("{inner}:"));
+    ruled(line).is_some_and(named) || REPLY_ABOVE.iter().any(|marker| line.to_lowercase().contains(marker))
 }
 
 /// Whether the line says that a forwarded message follows.

@@ -9,8 +9,8 @@ use crate::words::lines;
 /// A mail longer than this is not read.
 const LARGEST: usize = 32 * 1024 * 1024;
 
-/// Text beyond this, in one part, is not read; nobody writes so much above a quote.
-const LONGEST: usize = 512 * 1024;
+/// Text beyond this, in one part, is not read, and what was not read whole decides nothing.
+const LONGEST: usize = 256 * 1024;
 
 /// Parts within parts deeper than this are not read.
 const NESTED: usize = 20;
@@ -150,6 +150,7 @@ impl Walk<'_> {
             self.invites |= method || !attached;
             return;
         }
+        self.unreadable |= !attached && part.text_contents().is_some_and(|text| text.len() > LONGEST);
         match &part.body {
             PartType::Multipart(children) => {
                 let children: Vec<usize> = children.iter().map(|child| *child as usize).collect();

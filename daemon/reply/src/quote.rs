@@ -45,11 +45,12 @@ pub(crate) fn marked(line: &str) -> Line {
 /// Tells new text from quotes.
 pub(crate) fn split(mut lines: Vec<Line>) -> Split {
     let mut forwards = false;
+    let mut quoted = false;
     let mut at = 0;
     while at < lines.len() {
         if lines[at].depth > 0 {
-            let before_any = lines[..at].iter().all(|line| line.depth == 0);
-            forwards |= before_any && begins_as_forward(&lines[at..]);
+            forwards |= !quoted && begins_as_forward(&lines[at..]);
+            quoted = true;
             take_attribution(&mut lines, at);
             at += lines[at..].iter().take_while(|line| line.depth > 0).count();
             continue;
@@ -138,8 +139,9 @@ fn begins_unmarked(lines: &[Line], at: usize) -> bool {
     (1..=WRAPPED.min(rest.len())).any(|count| {
         let wrapped = &rest[..count];
         let whole = wrapped.iter().all(|line| line.depth == 0 && !line.text.trim().is_empty());
-        let marked = rest[count..].iter().find(|line| !line.text.trim().is_empty()).is_some_and(|line| line.depth > 0);
-        whole && !marked && introduces_unmarked(&joined(wrapped))
+        let marked =
+            || rest[count..].iter().find(|line| !line.text.trim().is_empty()).is_some_and(|line| line.depth > 0);
+        whole && introduces_unmarked(&joined(wrapped)) && !marked()
     })
 }
 

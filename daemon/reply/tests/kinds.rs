@@ -517,6 +517,11 @@ fn quotes_in_many_languages_and_programs_are_cut() {
         "差出人: Agent\n送信日時: 2026年3月3日\n宛先: Alex\n件名: x\n\nno",
         "보낸 사람: Agent\n보낸 날짜: 2026년\n받는 사람: Alex\n제목: x\n\nno",
         "*From:* Agent <agent@example.net>\n*Sent:* Tuesday\n*To:* Alex\n*Subject:* x\n\nno",
+        "---- On Tue, 03 Mar 2026 09:12:00 +0100 Agent <agent@example.net> wrote ----\n\nno",
+        "Gesendet: Dienstag, 03. März 2026 um 09:12 Uhr\nVon: \"Agent\" <agent@example.net>\nAn: Alex\nBetreff: x\n\nno",
+        "\u{202b}בתאריך יום ג׳, 3 במרץ 2026 ב-9:12 מאת Agent <agent@example.net>:\u{202c}\n\n> no",
+        "03.03.2026, 09:12, \"Agent\" <agent@example.net>:\n\n> no",
+        "-------- Original message --------\nFrom: Agent <agent@example.net>\nDate: 3/3/26 09:12 (GMT+01:00)\nTo: Alex\nSubject: x\n\nno",
         "------------------ 原始邮件 ------------------\n发件人: \"Agent\"\n发送时间: 2026\n\nno",
     ] {
         for gap in ["\n", "\n\n", "\n\nAlex\n\n", "\n\nSent from my iPhone\n\n", "\n\n-- \nAlex\n\n"] {
@@ -776,6 +781,22 @@ fn old_charsets_and_broken_encodings_are_read_or_decide_nothing() {
     assert_eq!(raw("Content-Transfer-Encoding: base64\n", b"YXBwcm92ZQ==\n"), "approve");
     assert_eq!(raw("Content-Transfer-Encoding: base64\n", b"YXBw!!!\n"), "none");
     assert_eq!(raw("Content-Transfer-Encoding: x-odd\n", b"YXBwcm92ZQ==\n"), "none");
+}
+
+#[test]
+fn a_mail_made_to_be_slow_is_read_like_any_other() {
+    for unit in ["\n", ">\n\n", "> a\nb\n", "From: a\n", "On 3/3/26 a@b wrote\n", "[ow:", "<div>", "<", "&", "=?", "("]
+    {
+        let body = unit.repeat(40_000 / unit.len());
+        assert_eq!(proven("", &body).decision, "none", "{unit:?}");
+        assert_eq!(html(&body).decision, "none", "{unit:?}");
+    }
+}
+
+#[test]
+fn an_answer_too_long_to_be_read_whole_is_none() {
+    let found = proven("", &format!("approve\n{}only staging\n", "\n".repeat(600_000)));
+    assert_eq!(found.decision, "none", "{found:?}");
 }
 
 #[test]
