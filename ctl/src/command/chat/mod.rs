@@ -22,12 +22,13 @@ mod talk;
   owctl chat -p 'why does the build fail?'   one question, from a script
   git diff | owctl chat -p 'review this' --mode plan
 
-What the agent asks is answered by a key. Ctrl-C interrupts the turn, once more leaves; a turn that runs goes on and its
-questions are in the Inbox. /help lists the chat's own commands and keys.
+On a terminal, what the agent asks is answered by a key. Ctrl-C interrupts the turn, once more
+leaves; a turn that runs goes on, and its questions are in the Inbox. /help lists the chat's own
+commands and keys.
 
-With -p, or with something piped in, only the answer is printed; with --json all events, a line each. The exit code is 0
-if the turn was completed. What the agent asks meanwhile is in the Inbox: the exit code is then 1, and the turn goes on
-when it is answered; --wait waits for that.")]
+With -p, or with something piped in, only the answer is printed; with --json all events, a line
+each. The exit code is 0 if the turn was completed. What the agent asks meanwhile is in the Inbox:
+the exit code is then 1, and the turn goes on when it is answered; --wait waits for that.")]
 pub(crate) struct Chat {
     /// Go on with the chat that was last active
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
