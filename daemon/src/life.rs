@@ -151,7 +151,7 @@ impl Life {
             check: check.clone(),
         })
         .await?;
-        task_tools.open(&automation, Arc::clone(&store), check.clone());
+        let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),

@@ -24,7 +24,7 @@ mod watch;
 pub use automation::Automation;
 pub use handle::Handle;
 pub use parts::{Check, Parts, Performer, Settings, Written};
-pub use task_tools::{TaskTools, register_task_tools};
+pub use task_tools::{OpenTaskTools, TaskTools, register_task_tools};
 pub use warnings::{Warning, WarningKind};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A task that is saved or started runs later, with rights of its own. So what changes something is of risk external:
 //! it asks in every mode unless a person's rule covers it, and the request shows the whole definition.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -24,7 +24,21 @@ use crate::{Automation, Handle};
 const LISTED: usize = 100;
 
 /// Gives the tools what they need once there is an [`Automation`]: the toolbox is made before it.
-pub struct TaskTools(Arc<OnceLock<Desk>>);
+pub struct TaskTools(Shelf);
+
+/// The tools are open until this is dropped. They hold what holds the toolbox, and with it the store: left open, they
+/// would keep the store from being closed at the end.
+#[must_use = "the tools are closed when it is dropped"]
+pub struct OpenTaskTools(Shelf);
+
+/// None: closed.
+type Shelf = Arc<RwLock<Option<Arc<Desk>>>>;
+
+impl Drop for OpenTaskTools {
+    fn drop(&mut self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 struct Desk {
     store: Arc<dyn Store>,
@@ -35,7 +49,7 @@ struct Desk {
 /// Adds the tools. Their calls fail until they are opened by [`TaskTools::open`].
 #[must_use]
 pub fn register_task_tools(toolbox: &mut Toolbox) -> TaskTools {
-    let desk = Arc::new(OnceLock::new());
+    let desk = Shelf::default();
     for (name, act) in ACTS {
         let tool = Arc::new(TaskTool { spec: ToolSpec::own(name, schema(*act)), act: *act, desk: Arc::clone(&desk) });
         toolbox.register(tool.clone(), Runner::Daemon(tool));
@@ -45,9 +59,10 @@ pub fn register_task_tools(toolbox: &mut Toolbox) -> TaskTools {
 
 impl TaskTools {
     /// From now on the tools' calls go to this automation.
-    pub fn open(self, automation: &Automation, store: Arc<dyn Store>, check: Check) {
-        // Opened twice, the first stays; it takes `self`, so it is not.
-        drop(self.0.set(Desk { store, check, handle: automation.handle() }));
+    pub fn open(self, automation: &Automation, store: Arc<dyn Store>, check: Check) -> OpenTaskTools {
+        let desk = Desk { store, check, handle: automation.handle() };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(desk));
+        OpenTaskTools(self.0)
     }
 }
 
@@ -73,7 +88,7 @@ const ACTS: &[(&str, Act)] = &[
 struct TaskTool {
     spec: ToolSpec,
     act: Act,
-    desk: Arc<OnceLock<Desk>>,
+    desk: Shelf,
 }
 
 fn schema(act: Act) -> Value {
@@ -159,12 +174,12 @@ impl Tool for TaskTool {
     fn facts(&self, call: &Call, _place: &Place) -> Result<Facts, CallError> {
         let bad = |message| CallError { kind: CallErrorKind::BadArguments, message };
         self.check(&call.args).map_err(bad)?;
-        if let (Act::Save, Some(desk)) = (self.act, self.desk.get()) {
+        if let (Act::Save, Some(desk)) = (self.act, self.opened()) {
             // A definition that cannot be saved is the model's to mend; nobody is asked about it.
             let SaveArgs { name, definition, replace } = self.read(&call.args).map_err(bad)?;
             // What replaces a task is read against that one, where it is saved.
             if !replace {
-                checked(desk, &name, &definition, None).map_err(bad)?;
+                checked(&desk, &name, &definition, None).map_err(bad)?;
             }
         }
         let risk = OwnTool::named(self.spec.name.as_str()).map_or(self.spec.risk, |own| own.risk);
@@ -175,10 +190,10 @@ impl Tool for TaskTool {
 #[async_trait]
 impl DaemonTool for TaskTool {
     async fn run(&self, call: &Authorized<Call>, of: &CallOf) -> CallResult {
-        let Some(desk) = self.desk.get() else {
-            return CallResult::failed(CallErrorKind::Failed, "owd is starting; try again in a moment");
+        let Some(desk) = self.opened() else {
+            return CallResult::failed(CallErrorKind::Failed, "owd is starting or stopping; try again in a moment");
         };
-        match self.act(desk, &call.get().args, of).await {
+        match self.act(&desk, &call.get().args, of).await {
             Ok(output) => CallResult::ok(output),
             Err(Fault::Args(why)) => CallResult::failed(CallErrorKind::BadArguments, why),
             Err(Fault::Failed(why)) => CallResult::failed(CallErrorKind::Failed, why),
@@ -210,6 +225,10 @@ impl From<StoreError> for Fault {
 }
 
 impl TaskTool {
+    fn opened(&self) -> Option<Arc<Desk>> {
+        self.desk.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     async fn act(&self, desk: &Desk, args: &Value, of: &CallOf) -> Result<Value, Fault> {
         let Desk { store, handle, .. } = desk;
         let output = match self.act {

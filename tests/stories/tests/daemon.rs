@@ -314,3 +314,17 @@ fn a_broken_configuration_refuses_the_start_with_file_line_and_remedy() {
     assert!(start.stderr.contains("owd.toml:2"), "{}", start.stderr);
     assert!(start.stderr.contains("workers"), "{}", start.stderr);
 }
+
+/// Whatever holds the store lets go of it at the end: what is written lies in one file, and nothing has to be recovered.
+#[test]
+fn an_owd_that_stops_closes_its_store() {
+    let scratch = Scratch::new();
+    let owd = scratch.start();
+    owd.owctl.ok(&["status"]);
+    owd.stop();
+    let data = scratch.path().join("data");
+    assert!(data.join("owd.db").is_file());
+    // Its room may be kept; without its header it is an empty log.
+    let log = fs::read(data.join("owd.db-wal")).unwrap_or_default();
+    assert!(log.iter().take(32).all(|byte| *byte == 0), "the log still holds what was written");
+}
