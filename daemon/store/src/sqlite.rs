@@ -148,7 +148,12 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn begin_life(&self, life: &str, now: Timestamp) -> Result<Start, StoreError> {
         let life = life.to_owned();
-        self.write(now, move |tx| life::begin_life(tx, &life, now)).await
+        let start = self.write(now, move |tx| life::begin_life(tx, &life, now)).await?;
+        // Only now: a store that is refused stays as it was. What cannot be told is in the log.
+        if let Err(error) = self.write(now, damage::look_over).await {
+            tracing::error!(%error, "the tables of tasks could not be looked over");
+        }
+        Ok(start)
     }
 
     async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError> {

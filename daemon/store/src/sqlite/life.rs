@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::audit;
 use super::claim::{Look, RESTORED, account_for_pause, advance};
-use super::damage;
 use super::ending::{finish, finish_unknown};
 use super::events;
 use super::items::{ask_anew, notify};
@@ -29,7 +28,6 @@ pub(crate) const RESTORED_TURN: &str = "the store was restored from a backup; wh
 
 pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<Start, StoreError> {
     tx.memory.awake_since = Some(now);
-    damage::look_over(tx)?;
     let source = Source { table: "stream", key: 0 };
     let last_seen =
         tx.row(source, "SELECT position, at FROM stream ORDER BY position DESC LIMIT 1", [], |record| record.time(1))?;
