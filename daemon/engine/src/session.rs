@@ -12,6 +12,7 @@ use ow_policy::{Action, Authorized, Facts};
 use ow_store::{EndRequest, NewItem, ParkRequest, RestRequest, StoreError, TakenRun};
 use ow_tool::{CallOf, DaemonTool, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
 use ow_turn::{RunContext, RunFolder};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
@@ -40,7 +41,19 @@ pub(crate) struct Session<T> {
     /// The sequence number that the first pending fact will get.
     next_seq: u32,
     began: Instant,
-    is_nested: bool,
+    /// It is a part of a call of this one.
+    outer: Option<Outer>,
+}
+
+/// Where the facts of a part of another session's call are kept: in that one's journal.
+pub(crate) type Outer = mpsc::Sender<Handed>;
+
+/// Facts on their way there.
+pub(crate) struct Handed {
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) used: Option<RuleId>,
+    /// Whether they are durable; not, if the rule is gone or used up.
+    pub(crate) kept: oneshot::Sender<bool>,
 }
 
 /// By what a call was let through.
@@ -95,9 +108,9 @@ impl Ready {
 }
 
 impl<T: Turn> Session<T> {
-    /// Whether it is a part of another session's call: it keeps no journal and waits for nobody.
+    /// Whether it is a part of another session's call: it waits for nobody.
     pub(crate) const fn is_nested(&self) -> bool {
-        self.is_nested
+        self.outer.is_some()
     }
 
     /// Takes up the run where its journal ends.
@@ -108,12 +121,12 @@ impl<T: Turn> Session<T> {
             turn.fold(recorded);
         }
         let place = engine.place(&spec, engine.run_folder(run.id));
-        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now(), is_nested: false }
+        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now(), outer: None }
     }
 
-    /// Makes it a part of a call of the session that began then: it keeps no journal and waits for nobody.
-    pub(crate) fn nest(&mut self, began: Instant) {
-        self.is_nested = true;
+    /// Makes it a part of a call of the session that began then, which keeps its facts: it waits for nobody.
+    pub(crate) fn nest(&mut self, began: Instant, outer: Outer) {
+        self.outer = Some(outer);
         self.began = began;
     }
 
@@ -142,15 +155,48 @@ impl<T: Turn> Session<T> {
 
     /// Writes the pending facts: when this has returned they are durable.
     pub(crate) async fn commit(&mut self, stop: &Stop) -> Result<(), StoreError> {
-        if self.is_nested {
-            self.pending.clear();
+        if !self.pending.is_empty() {
+            self.keep(vec![], None, stop).await?;
         }
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let facts = std::mem::take(&mut self.pending);
-        self.next_seq = self.append(&facts, None, stop).await?;
         Ok(())
+    }
+
+    /// Writes these facts behind the pending ones, and folds them in; all of it is durable when it has returned.
+    ///
+    /// False, and nothing is written, if the rule that is used is gone or used up by now.
+    pub(crate) async fn keep(
+        &mut self,
+        facts: Vec<Fact>,
+        used: Option<RuleId>,
+        stop: &Stop,
+    ) -> Result<bool, StoreError> {
+        let written: Vec<Fact> = self.pending.iter().chain(&facts).cloned().collect();
+        let count = u32::try_from(written.len()).unwrap_or(u32::MAX);
+        let next = match &self.outer {
+            None => self.append(&written, used, stop).await,
+            Some(outer) => {
+                let (kept, is_kept) = oneshot::channel();
+                // Without the session that it works for, nobody follows this one any further.
+                let is_handed = outer.send(Handed { facts: written, used, kept }).await.is_ok();
+                if !is_handed || !is_kept.await.unwrap_or(false) {
+                    return Ok(false);
+                }
+                Ok(self.next_seq.saturating_add(count))
+            }
+        };
+        let next = match next {
+            Ok(next) => next,
+            Err(StoreError::Unknown { kind: "rule", .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Folded only now: had the rule been gone, the call would have to be judged again.
+        for fact in facts {
+            self.fold(&fact);
+            self.pending.push(fact);
+        }
+        self.pending.clear();
+        self.next_seq = next;
+        Ok(true)
     }
 
     async fn append(&self, facts: &[Fact], used: Option<RuleId>, stop: &Stop) -> Result<u32, StoreError> {
@@ -261,27 +307,13 @@ impl<T: Turn> Session<T> {
             Fact::Allowed { position, rule, by_rule },
             Fact::Intended { position, hash: call.hash(), repeatable, intent },
         ];
-        if self.is_nested || (repeatable && by_rule.is_none()) {
-            let [allowed, intended] = facts;
-            self.record(allowed);
-            self.record(intended);
+        if repeatable && by_rule.is_none() {
+            for fact in facts {
+                self.record(fact);
+            }
             return Ok(true);
         }
-        let written: Vec<Fact> = self.pending.iter().chain(&facts).cloned().collect();
-        match self.append(&written, by_rule, stop).await {
-            Ok(next) => {
-                // Folded only now: had the rule been gone, the call would have to be judged again.
-                for fact in &facts {
-                    self.fold(fact);
-                    self.pending.push(fact.clone());
-                }
-                self.pending.clear();
-                self.next_seq = next;
-                Ok(true)
-            }
-            Err(StoreError::Unknown { kind: "rule", .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.keep(facts.into(), by_rule, stop).await
     }
 
     /// Runs a call that was journaled as intended. Needs nothing of the session, so that calls may run side by side.

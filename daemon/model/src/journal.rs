@@ -208,6 +208,13 @@ pub enum Fact {
         on: Vec<String>,
         note: String,
     },
+    /// A fact of the sub-agent that works for the call at `position`. Its own calls have positions in the session as well.
+    Delegated {
+        position: Position,
+        /// `fact` is the tag.
+        #[serde(rename = "of")]
+        fact: Box<Fact>,
+    },
     /// The last fact.
     Ended {
         outcome: Outcome,
@@ -215,6 +222,38 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The fact itself, whether the session's or that of a sub-agent.
+    #[must_use]
+    pub fn bare(&self) -> &Self {
+        match self {
+            Self::Delegated { fact, .. } => fact.bare(),
+            fact => fact,
+        }
+    }
+
+    /// The position of the call that the fact itself is about.
+    #[must_use]
+    pub fn call(&self) -> Option<Position> {
+        match self.bare() {
+            Self::Rendered { call, .. } => Some(call.position),
+            Self::Hooked { position, .. } => *position,
+            Self::Named { position, .. }
+            | Self::Allowed { position, .. }
+            | Self::Refused { position, .. }
+            | Self::AddressRefused { position, .. }
+            | Self::Parked { position, .. }
+            | Self::Answered { position, .. }
+            | Self::Edited { position, .. }
+            | Self::Voided { position, .. }
+            | Self::Intended { position, .. }
+            | Self::Done { position, .. }
+            | Self::Stopped { position }
+            | Self::Reconciled { position, .. }
+            | Self::Admitted { position, .. } => Some(*position),
+            _ => None,
+        }
+    }
+
     /// What the fact says was made.
     #[must_use]
     pub fn artifacts(&self) -> &[Artifact] {

@@ -161,8 +161,37 @@ fn a_sub_agent_reads_and_only_its_report_comes_back() {
     let run = owd.run_in("agent", "succeeded");
     assert!(last_result(&model).contains("It says: plum."));
     assert!(!model.last().json().to_string().contains("read_file note.txt"), "its calls stay its own");
-    let replies = journal(&owd, &run).iter().filter(|fact| fact["fact"] == "replied").count();
+    let facts = journal(&owd, &run);
+    let replies = facts.iter().filter(|fact| fact["fact"] == "replied").count();
     assert_eq!(replies, 2, "the session's own");
+    let delegated: Vec<&str> = facts
+        .iter()
+        .filter(|fact| fact["fact"] == "delegated")
+        .map(|fact| fact["text"].as_str().expect("words"))
+        .collect();
+    assert!(delegated.iter().any(|text| text.starts_with("sub-agent of call 0: call 1 is done")), "{delegated:?}");
+    let records = rows(&owd.owctl.json(&["audit", "show", "--run", &id(&run)]));
+    let read = records.iter().find(|record| record["tool"] == "read_file").unwrap_or_else(|| panic!("{records:?}"));
+    let entry = &read["entries"][0];
+    assert_eq!((&entry["position"], &entry["effect"]), (&json!(1), &json!("done")), "{read}");
+    owd.owctl.ok(&["audit", "verify"]);
+}
+
+/// What a sub-agent uses is the session's to pay.
+#[test]
+fn a_sub_agent_s_model_calls_count_against_the_budget() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("delegate", json!({ "goal": "Look around" }))]));
+    model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
+    model.push(ModelReply::text("Empty."));
+    model.push(ModelReply::text("Nothing is there."));
+    let (_scratch, owd) = a_task(&model, "goal = \"Look around\"\nbudget = { calls = 3 }");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    let item = owd.item();
+    assert_eq!((&item["kind"], model.seen()), (&json!("budget"), 3), "{item}");
+    owd.owctl.ok(&["inbox", "approve", &id(&item)]);
+    owd.run_in("agent", "succeeded");
+    assert!(last_result(&model).contains("Empty."));
 }
 
 #[test]

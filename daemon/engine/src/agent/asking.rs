@@ -3,10 +3,12 @@
 use ow_model::{Call, CallErrorKind, CallResult, Fact, ItemId, ItemKind, Outcome, Position};
 use ow_store::{NewItem, StoreError};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::{AgentCourse, Onward, Report};
 use crate::command::Command;
 use crate::live::LiveKind;
+use crate::session::Handed;
 use crate::{Stop, words};
 
 impl AgentCourse {
@@ -35,7 +37,8 @@ impl AgentCourse {
         if self.session.look_at_all(items, stop).await? { Ok(Onward::Left) } else { Ok(Onward::Continue) }
     }
 
-    /// Runs a sub-agent to its end: it may only read, has a history of its own, and only its report comes back.
+    /// Runs a sub-agent to its end: it may only read, has a history of its own, and only its report comes back. What it
+    /// does and uses is in this session's journal.
     pub(super) async fn delegate(&mut self, call: Call, goal: String, stop: &Stop) -> Result<Onward, StoreError> {
         let position = call.position;
         if self.session.is_nested() {
@@ -47,11 +50,19 @@ impl AgentCourse {
         let began = tokio::time::Instant::now();
         let inner = Stop::new();
         let mut interrupts = vec![];
-        let Report { outcome, text: report, outside } = {
-            let mut nested = Self::nested(self, position, goal).follow_nested(&inner);
+        let (outer, mut handed) = mpsc::channel(1);
+        let of_it = |fact| Fact::Delegated { position, fact: Box::new(fact) };
+        let Report { outcome, text: report, outside, facts } = {
+            let mut nested = Self::nested(self, position, goal, outer).follow_nested(&inner);
             loop {
                 tokio::select! {
                     report = &mut nested => break report?,
+                    Some(Handed { facts, used, kept }) = handed.recv() => {
+                        let facts = facts.into_iter().map(of_it).collect();
+                        let is_kept = self.session.keep(facts, used, stop).await?;
+                        // Where nobody waits for it any more, it is kept all the same.
+                        let _unheard = kept.send(is_kept);
+                    }
                     () = stop.token().cancelled(), if inner.reason().is_none() => inner.interrupt(),
                     told = self.commands.recv() => match told.command {
                         Command::Interrupt { .. } => {
@@ -65,6 +76,9 @@ impl AgentCourse {
                 }
             }
         };
+        for fact in facts {
+            self.record(of_it(fact));
+        }
         if inner.reason().is_some() {
             // Nothing had an effect: it begins anew when the session goes on.
             self.carry_interrupt(interrupts, stop).await?;

@@ -27,7 +27,7 @@ use crate::command::{Command, CommandReceiver, Commands, Told};
 use crate::course::timed_out;
 use crate::engine::Engine;
 use crate::live::{LiveKind, Watchers};
-use crate::session::{Session, Turn};
+use crate::session::{Outer, Session, Turn};
 use crate::{Stop, StopReason};
 use sent::SentLog;
 use setup::Equipment;
@@ -73,6 +73,8 @@ struct Report {
     text: Option<String>,
     /// It is drawn from outside text.
     outside: bool,
+    /// What it did last and is not in the journal yet.
+    facts: Vec<Fact>,
 }
 
 /// What following one effect came to.
@@ -84,11 +86,11 @@ enum Onward {
 
 impl AgentCourse {
     pub(crate) fn new(engine: Arc<Engine>, taken: TakenRun) -> Self {
-        Self::make(engine, taken, false)
+        Self::make(engine, taken, None)
     }
 
-    /// The course of a sub-agent, for a call of this one.
-    fn nested(parent: &Self, position: Position, goal: String) -> Self {
+    /// The course of a sub-agent, for a call of this one, which keeps its facts.
+    fn nested(parent: &Self, position: Position, goal: String, outer: Outer) -> Self {
         let mut run = parent.session.run.clone();
         run.started_at = None;
         let mut spec = TaskSpec::clone(parent.spec());
@@ -99,10 +101,11 @@ impl AgentCourse {
         agent.goal = Some(goal);
         agent.instructions = None;
         agent.model = parent.session.turn.model().map(str::to_owned).or(agent.model.take());
-        let mut course = Self::make(Arc::clone(parent.engine()), TakenRun { run, spec, journal: vec![] }, true);
+        agent.budget = parent.session.turn.budget_left();
+        let mut course = Self::make(Arc::clone(parent.engine()), TakenRun { run, spec, journal: vec![] }, Some(parent));
         course.session.place.roots.clone_from(&parent.session.place.roots);
         course.session.place.cwd.clone_from(&parent.session.place.cwd);
-        course.session.nest(parent.session.began());
+        course.session.nest(parent.session.began(), outer);
         // Its goal is the model's text, not a person's: it names nothing that may be fetched.
         course.equipment.named_hosts.clone_from(&parent.equipment.named_hosts);
         course.is_born_tainted = parent.is_born_tainted || parent.session.turn.holds_outside();
@@ -110,7 +113,8 @@ impl AgentCourse {
         course
     }
 
-    fn make(engine: Arc<Engine>, taken: TakenRun, is_nested: bool) -> Self {
+    fn make(engine: Arc<Engine>, taken: TakenRun, outer: Option<&Self>) -> Self {
+        let is_nested = outer.is_some();
         let spec = Arc::new(taken.spec.clone());
         let mut equipment = Equipment::of(&engine, &spec, is_nested);
         let mut chosen = None;
@@ -132,7 +136,12 @@ impl AgentCourse {
         let sent = SentLog::of(&taken.journal);
         // What the person tells the session is for the session itself, not for a sub-agent of it.
         let commands = if is_nested { Commands::new() } else { engine.commands() }.open(taken.run.id);
-        let session = Session::new(engine, taken, spec, AgentTurn::new(Arc::new(setup)));
+        let setup = Arc::new(setup);
+        let turn = match outer {
+            None => AgentTurn::new(setup),
+            Some(outer) => AgentTurn::of_sub_agent(setup, &outer.session.turn),
+        };
+        let session = Session::new(engine, taken, spec, turn);
         let mut course = Self {
             session,
             equipment,
@@ -398,8 +407,9 @@ impl AgentCourse {
                     other => self.perform(other, stop).await?,
                 };
             };
+            let facts = std::mem::take(&mut self.session.pending);
             let turn = &self.session.turn;
-            Ok(Report { outcome, text: turn.last_text().map(str::to_owned), outside: turn.holds_outside() })
+            Ok(Report { outcome, text: turn.last_text().map(str::to_owned), outside: turn.holds_outside(), facts })
         })
     }
 

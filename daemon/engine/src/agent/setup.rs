@@ -65,7 +65,9 @@ impl Equipment {
         let overrides = &engine.standing().settings.tool_risk;
         for Declaration { spec: tool, .. } in engine.toolbox.declarations(overrides) {
             let kind = kind(tool.name.as_str());
-            let reads = tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain;
+            // To end a job reads nothing, though nobody has to be asked about it.
+            let reads =
+                tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain && tool.name.as_str() != "job_kill";
             // Nothing wakes a session on an event or a job.
             if !may(&tool.name) || (is_nested && !reads) || kind == ToolKind::WakeOn {
                 continue;

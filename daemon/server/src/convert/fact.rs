@@ -69,6 +69,7 @@ fn words(fact: &Fact) -> (&'static str, String) {
             ("reconciled", text)
         }
         Fact::Resumed => ("resumed", "the run goes on".into()),
+        Fact::Delegated { position, fact } => ("delegated", format!("sub-agent of call {position}: {}", words(fact).1)),
         Fact::Input { .. }
         | Fact::Asked { .. }
         | Fact::Replied { .. }

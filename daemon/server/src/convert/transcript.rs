@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use ow_model::{
-    Answered, Attachment, CallResult, Fact, Finish, HookReport, Input, Purpose, Reconciled, RecordedFact, Reply,
-    ReplyCall, Resolution, Source, TurnOutcome, Usage,
+    Answered, Attachment, CallResult, Fact, Finish, HookReport, Input, Position, Purpose, Reconciled, RecordedFact,
+    Reply, ReplyCall, Resolution, Source, TurnOutcome, Usage,
 };
 use ow_protocol::{AttachmentView, CallUse, MessageView, SessionView, UsageView};
 use serde_json::Value;
@@ -46,6 +46,10 @@ impl Transcript {
                 return None;
             }
             Fact::Replied { reply, .. } => return self.reply_view(reply),
+            Fact::Delegated { position: _, fact } => {
+                self.count(fact);
+                return None;
+            }
             Fact::ModelFailed { message, partial, .. } => {
                 let mut text = format!("the model could not be asked: {message}");
                 if let Some(partial) = partial.as_deref().filter(|partial| !partial.trim().is_empty()) {
@@ -130,14 +134,28 @@ impl Transcript {
         })
     }
 
+    /// What a sub-agent's fact uses of what is the session's: tokens and positions.
+    fn count(&mut self, fact: &Fact) {
+        if let Some(Position(position)) = fact.call() {
+            self.next_position = self.next_position.max(position + 1);
+        }
+        match fact {
+            Fact::Asked { .. } => self.usage.calls += 1,
+            Fact::Replied { reply, .. } => self.spend(reply.usage),
+            _ => {}
+        }
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
+        let Usage { input, cached, output } = usage.unwrap_or_default();
+        self.usage.input += input;
+        self.usage.cached += cached;
+        self.usage.output += output;
+    }
+
     fn reply_view(&mut self, reply: &Reply) -> Option<MessageView> {
         let Reply { text, reasoning, calls, finish, usage, model, private: _ } = reply;
-        if let Some(usage) = usage {
-            let Usage { input, cached, output } = usage;
-            self.usage.input += input;
-            self.usage.cached += cached;
-            self.usage.output += output;
-        }
+        self.spend(*usage);
         let purpose = self.purpose.take();
         if purpose == Some(Purpose::Summary) {
             return None;

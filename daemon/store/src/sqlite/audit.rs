@@ -87,7 +87,8 @@ fn tell(told: &mut Vec<Told>, fact: &Fact) {
         told.audited.decided.push(decided);
         told.speaks = true;
     };
-    match fact {
+    // What a sub-agent does is decided and done in its session, at positions of its own.
+    match fact.bare() {
         Fact::Rendered { call, .. } => name(told, call),
         Fact::Edited { position, call } => {
             decide(*position, Decided::Edit);
@@ -172,11 +173,11 @@ fn known(tx: &Tx<'_>, row: &RunRow, position: Position) -> Result<NamedCall, Sto
     }
     let mut found = (None, None);
     for recorded in journal::facts(tx, row.run.order)? {
-        match recorded.fact {
+        match recorded.fact.bare() {
             Fact::Rendered { call, .. } | Fact::Edited { call, .. } if call.position == position => {
                 found = (Some(call.tool.to_string()), Some(call.hash()));
             }
-            Fact::Named { position: at, tool, hash } if at == position => found = (Some(tool), Some(hash)),
+            Fact::Named { position: at, tool, hash } if *at == position => found = (Some(tool.clone()), Some(*hash)),
             _ => {}
         }
     }

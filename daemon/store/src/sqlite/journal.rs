@@ -62,10 +62,11 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
                 | Fact::Reconciled { .. }
                 | Fact::Input { .. }
                 | Fact::Replied { .. }
+                | Fact::Delegated { .. }
         ) {
             blobs::refer(tx, order, &text)?;
         }
-        if let Fact::AddressRefused { address, .. } = fact {
+        if let Fact::AddressRefused { address, .. } = fact.bare() {
             refusals::note(tx, row, address, now)?;
         }
         sessions::follow(tx, row, fact)?;

@@ -1,6 +1,6 @@
 //! What a turn may use: reserved before each model call.
 
-use ow_model::{ItemId, Position, Usage};
+use ow_model::{Budget, ItemId, Position, Span, Usage};
 use serde::Serialize;
 
 use super::setup::Progress;
@@ -30,6 +30,22 @@ impl AgentTurn {
         let cost = self.setup.prices.map_or(0, |prices| prices.cost(&usage));
         for spent in [&mut self.turn_spent, &mut self.spent] {
             spent.add(usage, cost);
+        }
+    }
+
+    /// What a sub-agent may use: what is left of the turn's budget.
+    #[must_use]
+    pub fn budget_left(&self) -> Budget {
+        let Some(agent) = &self.setup.spec.agent else { return Budget::default() };
+        let (times, used) = (self.budget_times.max(1), &self.turn_spent);
+        let left = |limit: u64, used: u64| limit.saturating_mul(u64::from(times)).saturating_sub(used);
+        let Budget { tokens, cost_micros, calls, time } = agent.budget;
+        Budget {
+            tokens: tokens.map(|limit| left(limit, used.usage.total())),
+            cost_micros: cost_micros.map(|limit| left(limit, used.cost_micros)),
+            calls: calls.map(|limit| limit.saturating_mul(times).saturating_sub(used.calls)),
+            // It counts from the session's beginning, as the sub-agent's does.
+            time: time.map(|limit| Span::from_millis(limit.millis().saturating_mul(u64::from(times)))),
         }
     }
 

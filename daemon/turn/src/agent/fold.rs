@@ -63,6 +63,7 @@ impl AgentTurn {
                 self.budget_times = (*times).max(1);
                 self.hold = None;
             }
+            Fact::Delegated { fact, .. } => self.delegated(fact),
             Fact::TurnInterrupted { by, partial } => self.interrupted(by, partial.as_deref(), at),
             Fact::TurnEnded { .. } if self.may_end() => {
                 self.stage = Stage::Idle;
@@ -90,6 +91,7 @@ impl AgentTurn {
             }
             Fact::Resumed => {
                 // The reply that was awaited will not come; nobody knows what it used.
+                self.spend_lent();
                 if let Some(lost) = self.asked.take() {
                     self.spend(lost.reserved);
                 }
@@ -111,6 +113,7 @@ impl AgentTurn {
         if !fits {
             return;
         }
+        self.spend_lent();
         if let Some(lost) = self.asked.take() {
             self.spend(lost.reserved);
             self.hear_queue();
@@ -126,6 +129,35 @@ impl AgentTurn {
         self.turn_spent.calls += 1;
         self.spent.calls += 1;
         self.asked = Some(Asked { purpose, reserved, sent });
+    }
+
+    /// What a sub-agent's fact means for the session: what its models use is used of the session's budget.
+    fn delegated(&mut self, fact: &Fact) {
+        if let Some(Position(position)) = fact.call() {
+            self.next_position = self.next_position.max(position + 1);
+        }
+        match fact {
+            Fact::Asked { reserved, .. } => {
+                self.spend_lent();
+                self.turn_spent.calls += 1;
+                self.spent.calls += 1;
+                self.lent = Some(*reserved);
+            }
+            Fact::Replied { reply, .. } => {
+                if let Some(reserved) = self.lent.take() {
+                    self.spend(reply.usage.unwrap_or(reserved));
+                }
+            }
+            Fact::ModelFailed { .. } => self.lent = None,
+            _ => {}
+        }
+    }
+
+    /// Nobody knows what a model call used whose reply was lost.
+    fn spend_lent(&mut self) {
+        if let Some(lost) = self.lent.take() {
+            self.spend(lost);
+        }
     }
 
     /// Neither a call is open nor a model at work.

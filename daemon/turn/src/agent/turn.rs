@@ -36,6 +36,8 @@ pub struct AgentTurn {
     /// The number of the newest input that was queued for this session.
     pub(super) heard: Option<u64>,
     pub(super) next_position: u32,
+    /// What is reserved for the model call of a sub-agent that is under way.
+    pub(super) lent: Option<Usage>,
     /// What owd itself has to say to the model next.
     pub(super) say: Option<(Why, String)>,
     pub(super) verdict: Option<Verdict>,
@@ -189,6 +191,7 @@ impl AgentTurn {
             queue: vec![],
             heard: None,
             next_position: 0,
+            lent: None,
             say: None,
             verdict: None,
             hold: None,
@@ -205,6 +208,12 @@ impl AgentTurn {
             last_text: None,
             todo: Value::Null,
         }
+    }
+
+    /// The same for a sub-agent of `outer`: its calls get positions that no call of the session has.
+    #[must_use]
+    pub fn of_sub_agent(setup: Arc<AgentSetup>, outer: &Self) -> Self {
+        Self { next_position: outer.next_position, ..Self::new(setup) }
     }
 
     /// The canonical history, whole; never shortened. A reply enters it together with the results of all its calls.

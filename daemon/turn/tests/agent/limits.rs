@@ -1,8 +1,10 @@
 //! Limits: iterations, the checkpoint, budgets.
 
 use ow_model::{
-    AgentSpec, Answer, Answered, Budget, Fact, Failure, ItemKind, Outcome, Purpose, Span, TurnOutcome, Why,
+    AgentSpec, Answer, Answered, Budget, Fact, Failure, ItemKind, Outcome, Position, Purpose, Span, TurnOutcome, Usage,
+    Why,
 };
+use ow_turn::AgentEffect;
 use serde_json::json;
 
 use crate::support::*;
@@ -142,4 +144,52 @@ fn in_a_chat_a_limit_ends_the_turn_alone() {
     world.person("again");
     assert_eq!(world.run(), Rest::Idle);
     assert_eq!(world.turn.last_text(), Some("done"));
+}
+
+/// What a sub-agent says in the session's journal.
+fn of_sub_agent(fact: Fact) -> Fact {
+    Fact::Delegated { position: Position(0), fact: Box::new(fact) }
+}
+
+#[test]
+fn what_a_sub_agent_uses_is_used_of_the_session_s_budget() {
+    let budget = Budget { tokens: Some(10_000), calls: Some(4), ..Budget::default() };
+    let mut world = World::budget(budget, [used(1_000, 100, one("sub_agent", &json!({ "goal": "look" })))]);
+    while !matches!(world.next(), AgentEffect::Delegate { .. }) {
+        world.step();
+    }
+    assert_eq!((world.turn.budget_left().tokens, world.turn.budget_left().calls), (Some(8_900), Some(3)));
+    let asked = || {
+        of_sub_agent(Fact::Asked {
+            model: "stub:m".into(),
+            purpose: Purpose::Turn,
+            reserved: Usage { input: 500, cached: 0, output: 500 },
+        })
+    };
+    world.record(asked());
+    world.record(of_sub_agent(Fact::Replied { reply: used(2_000, 100, text("found")), sent: None }));
+    assert_eq!((world.turn.budget_left().tokens, world.turn.budget_left().calls), (Some(6_800), Some(2)));
+    // A reply that was lost used what was reserved for it.
+    world.record(asked());
+    world.crash(world.journal.len());
+    world.record(Fact::Resumed);
+    assert_eq!((world.turn.budget_left().tokens, world.turn.budget_left().calls), (Some(5_800), Some(1)));
+    assert!(matches!(world.next(), AgentEffect::Delegate { .. }), "it begins anew");
+}
+
+#[test]
+fn no_call_of_a_sub_agent_has_the_position_of_another() {
+    let mut world = World::task([one("sub_agent", &json!({ "goal": "look" })), calls([read("a")]), text("ok")]);
+    while !matches!(world.next(), AgentEffect::Delegate { .. }) {
+        world.step();
+    }
+    let position = Position(1);
+    let named = Fact::Named {
+        position,
+        tool: "read_file".into(),
+        hash: ow_model::Call { position, tool: "read_file".parse().expect("a name"), args: json!({}) }.hash(),
+    };
+    world.record(of_sub_agent(named));
+    assert_eq!(world.run(), SUCCEEDED);
+    assert_eq!(world.executed.last().expect("a call").position, Position(2));
 }
