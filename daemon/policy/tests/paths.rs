@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ow_policy::path::{LinkAt, Links, NoLinks, PathRefusal, explain, resolve, runs_later, secret_name};
+use ow_policy::path::{LinkAt, Links, NoLinks, PathRefusal, explain, grantable, resolve, runs_later, secret_name};
 use ow_policy::{Explained, PathOp};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -267,5 +267,25 @@ proptest! {
             let resolved = resolve(Path::new(&path), root, home, &NoLinks).expect("an allowed path resolves");
             prop_assert!(resolved.resolved.starts_with(root) && resolved.resolved != root, "{}", path);
         }
+    }
+}
+
+#[test]
+fn a_person_opens_no_session_the_whole_of_the_machine_or_of_home_nor_secrets_nor_what_is_owd_s() {
+    let tree = tree();
+    symlink("/", tree.home.join("all")).expect("a link");
+    symlink(tree.home.join(".ssh"), tree.home.join("notes")).expect("a link");
+    let own = [tree.home.join(".config/owd")];
+    let judged = |asked: &Path| {
+        let folder = resolve(asked, &tree.home, &tree.home, &Real).expect("it leads somewhere");
+        grantable(&folder, &tree.home, &own)
+    };
+    for asked in
+        ["/", "~", "~/", "..", "~/..", "all", "notes", ".ssh", ".ssh/deeper", ".config/owd/data", "/proc/1", "/dev"]
+    {
+        assert!(judged(Path::new(asked)).is_err(), "{asked}");
+    }
+    for asked in [Path::new("~/work"), Path::new("work/../pictures"), &tree.out, Path::new("/srv")] {
+        assert_eq!(judged(asked), Ok(()), "{}", asked.display());
     }
 }

@@ -65,7 +65,7 @@ fn propose_plan() -> Value {
 
 fn request_directory() -> Value {
     let properties = json!({
-        "path": text("the folder: an absolute path"),
+        "path": text("the folder: an absolute path, or one below the home folder, as ~/notes"),
         "writable": { "type": "boolean", "description": "whether files in it are to be changed; false if left out" },
         "reason": text("what it is needed for, as the person will read it"),
     });

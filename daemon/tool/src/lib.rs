@@ -43,5 +43,5 @@ pub use http::Net;
 pub use limits::Limits;
 pub use tool::{Place, Tool, ToolSource, ToolSpec};
 pub use toolbox::{CallOf, DaemonTool, Declaration, Runner, Toolbox};
-pub use world::program_in_path;
+pub use world::{leads_to, program_in_path};
 pub use written::as_if_filled;

@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use ow_model::{BlobHash, BoundFile, CallError, CallErrorKind};
 use ow_policy::ResolvedPath;
-use ow_policy::path::{LinkAt, Links, resolve};
+use ow_policy::path::{LinkAt, Links, PathRefusal, resolve};
 use rustix::fs::{Mode, OFlags};
 
 use crate::Place;
@@ -41,6 +41,15 @@ impl Links for FileSystem {
             },
         }
     }
+}
+
+/// Follows a path that belongs to no call to where it leads; `~` is `home`.
+///
+/// # Errors
+///
+/// Why it cannot be followed.
+pub fn leads_to(path: &Path, home: &Path) -> Result<ResolvedPath, PathRefusal> {
+    resolve(path, home, home, &FileSystem)
 }
 
 /// Follows a path of a call to where it leads.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -230,6 +231,39 @@ fn a_granted_folder_is_worked_in_as_far_as_it_was_granted() {
     owd.owctl.ok(&["inbox", "deny", &id(&item)]);
     owd.run_in("agent", "succeeded");
     assert!(!new.exists());
+}
+
+/// A folder is asked for as the person would write it; what is no session's is not even asked for.
+#[test]
+fn a_folder_below_home_is_asked_for_with_a_tilde_and_the_whole_of_home_is_not() {
+    let model = ModelServer::start();
+    let scratch = with_model(&model);
+    let home = scratch.path().join("person");
+    fs::create_dir_all(home.join("notes")).expect("a folder");
+    fs::create_dir(home.join(".ssh")).expect("a folder");
+    fs::write(home.join("notes/a.txt"), "plum\n").expect("a file");
+    symlink("/", home.join("all")).expect("a link");
+    let data = scratch.path().join("data");
+    let never = ["/", "~/", "~/.ssh", "~/all", "~/gone", "~/notes/../..", data.to_str().expect("text")];
+    let asks = |path: &str| ("request_directory", json!({ "path": path, "reason": "to read" }));
+    model.push(ModelReply::calls(never.map(asks)));
+    model.push(ModelReply::calls([asks("~/notes")]));
+    model.push(ModelReply::calls([("read_file", json!({ "path": "~/notes/a.txt" }))]));
+    model.push(ModelReply::text("Read."));
+    scratch.task("agent", "roots = [\"{work}\"]\ngoal = \"Read the notes\"\n");
+    let owd = scratch.start_with(|command| {
+        command.env("HOME", &home);
+    });
+    owd.owctl.ok(&["task", "run", "agent"]);
+    let item = owd.item();
+    let folder = fs::canonicalize(home.join("notes")).expect("a folder");
+    assert_eq!(item["title"], format!("agent: asks to work in {}", folder.display()), "{item}");
+    let refused = results(&model.last().json());
+    assert_eq!(refused.len(), never.len());
+    assert!(refused.iter().all(|text| text.contains("refused") || text.contains("no folder")), "{refused:?}");
+    owd.owctl.ok(&["inbox", "approve", &id(&item)]);
+    owd.run_in("agent", "succeeded");
+    assert!(last_result(&model).contains("plum"));
 }
 
 #[test]

@@ -27,6 +27,13 @@ impl AgentCourse {
             self.session.untried(position, CallResult::failed(CallErrorKind::Refused, why));
             return Ok(Onward::Continue);
         }
+        let kind = match self.with_folder(kind).await {
+            Ok(kind) => kind,
+            Err(why) => {
+                self.session.untried(position, CallResult::failed(CallErrorKind::Refused, why));
+                return Ok(Onward::Continue);
+            }
+        };
         let title = words::asking(self.spec(), &kind);
         let item = self.session.item(title, kind);
         self.park(vec![(position, item)], stop).await

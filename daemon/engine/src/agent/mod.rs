@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod granting;
 mod inputs;
 mod model;
 mod prompt;
@@ -203,6 +204,7 @@ impl AgentCourse {
             }
             AgentEffect::AskUncertain { call, doubt } => self.ask_uncertain(call, doubt, stop).await?,
             AgentEffect::Ask { position, kind } => self.ask(position, kind, stop).await?,
+            AgentEffect::Grant { position, path, writable, by } => self.grant(position, path, writable, by).await,
             AgentEffect::AskBudget { position, text } => {
                 self.ask(position, ow_model::ItemKind::Budget { text }, stop).await?
             }
@@ -401,6 +403,7 @@ impl AgentCourse {
                     | AgentEffect::AwaitInput
                     | AgentEffect::Sleep { .. }
                     | AgentEffect::Ask { .. }
+                    | AgentEffect::Grant { .. }
                     | AgentEffect::AskUncertain { .. } => {
                         break Outcome::Cancelled { why: "a sub-agent waits for nobody".into() };
                     }

@@ -4,10 +4,12 @@
 //! hands in [`Links`]. Between this check and the opening the tree may change, so the tool opens beneath
 //! its root without leaving it.
 
+mod grant;
 mod names;
 mod resolve;
 mod scope;
 
+pub use grant::grantable;
 pub use names::{runs_later, secret_name};
 pub(crate) use resolve::lexical;
 pub use resolve::{LinkAt, Links, NoLinks, PathRefusal, resolve};

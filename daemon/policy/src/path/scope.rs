@@ -31,7 +31,7 @@ pub enum Standing {
     RunFolder,
 }
 
-const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+pub(super) const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
 
 /// Whether a place is owd's own. A run's own folder lies among owd's data, and is the run's.
 #[must_use]

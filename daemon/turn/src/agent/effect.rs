@@ -32,12 +32,15 @@ pub enum AgentEffect {
     Reconcile { call: Call, intent: Intent, repeatable: bool },
     /// Nobody can tell whether the call took effect: park it and ask.
     AskUncertain { call: Call, doubt: Doubt },
-    /// Park on this item; its answer is the call's result.
+    /// Park on this item; its answer is the call's result. The path of a folder is as the model wrote it.
     Ask { position: Position, kind: ItemKind },
     /// Park until a person raises the budget, or not.
     AskBudget { position: Position, text: String },
     /// Journal `Slept`: the session goes on at `until`, or when it hears an input.
     Sleep { position: Position, until: Option<Timestamp>, on: Vec<String>, note: String },
+    /// A person opened this folder: see where it leads and whether it may be, journal `RootGranted`, and `Done` with what
+    /// the model is told.
+    Grant { position: Position, path: String, writable: bool, by: String },
     /// Run a sub-agent and record `Done` with its report.
     Delegate { call: Call, goal: String },
     /// Parked: nothing to do until the answers are in the journal.

@@ -80,7 +80,9 @@ impl AgentTurn {
 
     fn next_own(&self, open: &OpenCall, batch: &Batch) -> AgentEffect {
         match &open.state {
-            CallState::Heard(resolution) => AgentEffect::Record(self.heard(open, resolution)),
+            CallState::Heard(resolution) => {
+                own::granted(open, resolution).unwrap_or_else(|| AgentEffect::Record(self.heard(open, resolution)))
+            }
             CallState::Parked(item) => AgentEffect::Wait { items: vec![(open.position, *item)] },
             CallState::Asleep => AgentEffect::AwaitInput,
             CallState::Wanted(_) | CallState::Admitted { .. } => own::perform(open, batch.at),

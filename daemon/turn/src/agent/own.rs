@@ -35,7 +35,7 @@ pub fn arguments_of(kind: ToolKind) -> Option<Value> {
         ToolKind::ProposePlan => (json!({ "plan": text("the plan, in Markdown") }), vec!["plan"]),
         ToolKind::RequestDirectory => (
             json!({
-                "path": text("an absolute path"),
+                "path": text("an absolute path, or one below the home folder, as ~/notes"),
                 "writable": { "type": "boolean" },
                 "reason": text("what it is needed for"),
             }),
@@ -85,8 +85,8 @@ pub(super) fn check(kind: ToolKind, args: &Value, at: Timestamp) -> Result<(), S
             _ => Ok(()),
         },
         ToolKind::ProposePlan if word(args, "plan").trim().is_empty() => Err("`plan` is empty".into()),
-        ToolKind::RequestDirectory if !word(args, "path").starts_with('/') => {
-            Err(format!("`path` must be absolute, found `{}`", word(args, "path")))
+        ToolKind::RequestDirectory if !["/", "~/"].iter().any(|begin| word(args, "path").starts_with(begin)) => {
+            Err(format!("`path` must be absolute or begin with `~/`, found `{}`", word(args, "path")))
         }
         ToolKind::SleepUntil => match until(args, at)? {
             None => Err("`when` is missing: an instant as 2026-03-08T09:00:00Z, or `for`: a time as 15m".into()),
@@ -146,7 +146,6 @@ impl AgentTurn {
         let position = open.position;
         let who = &resolution.by.person.0;
         let done = |output: Value| done(position, CallResult::ok(output));
-        let args = open.call.as_ref().map_or(&Value::Null, |call| &call.args);
         match (open.kind, &resolution.answer) {
             (_, Answer::Deny { reason }) => {
                 let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
@@ -166,15 +165,6 @@ impl AgentTurn {
                     done(json!({ "text": format!("{who} approved the plan; carry it out now") })),
                 ]
             }
-            (ToolKind::RequestDirectory, answer) if answer.allows() => {
-                let (path, writable) = match answer {
-                    Answer::Edited { args: edited } if edited.get("path").is_some() => directory(edited),
-                    _ => directory(args),
-                };
-                let how = if writable { "read and write" } else { "read" };
-                let text = format!("{who} granted {path}, to {how}");
-                vec![Fact::RootGranted { path: path.into(), writable }, done(json!({ "text": text }))]
-            }
             (ToolKind::ProposePlan | ToolKind::RequestDirectory, _) => {
                 vec![done(json!({ "approved": false, "by": who }))]
             }
@@ -183,6 +173,20 @@ impl AgentTurn {
             (_, _) => vec![done(json!({ "answer": "yes", "by": who }))],
         }
     }
+}
+
+/// A person opened the folder that was asked for, or another instead.
+pub(super) fn granted(open: &OpenCall, resolution: &Resolution) -> Option<AgentEffect> {
+    let Resolution { answer, by, .. } = resolution;
+    let is_asked = open.kind == ToolKind::RequestDirectory && answer.allows();
+    if !is_asked || matches!(answer, Answer::Text { .. }) {
+        return None;
+    }
+    let (path, writable) = match answer {
+        Answer::Edited { args: edited } if edited.get("path").is_some() => directory(edited),
+        _ => directory(open.call.as_ref().map_or(&Value::Null, |call| &call.args)),
+    };
+    Some(AgentEffect::Grant { position: open.position, path, writable, by: by.person.0.clone() })
 }
 
 pub(super) fn done(position: Position, result: CallResult) -> Fact {

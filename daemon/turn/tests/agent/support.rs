@@ -254,6 +254,12 @@ impl World {
                 self.asked.push(kind);
                 self.park(position);
             }
+            AgentEffect::Grant { position, path, writable, by } => {
+                let how = if writable { "read and write" } else { "read" };
+                let result = CallResult::ok(json!({ "text": format!("{by} granted {path}, to {how}") }));
+                self.record(Fact::RootGranted { path: path.into(), writable });
+                self.record(Fact::Done { position, result, took_ms: 0 });
+            }
             AgentEffect::AskBudget { position, text } => {
                 self.asked.push(ItemKind::Budget { text });
                 self.park(position);
