@@ -8,6 +8,7 @@ use tracing::info;
 
 use crate::engine::{Engine, Standing};
 use crate::session::{Clearance, Question, Session, Turn};
+use crate::trouble::Trouble;
 use crate::{Say, Stop, words};
 
 impl Turn for StepsTurn {
@@ -43,38 +44,47 @@ impl Course {
 
     /// Follows the turn to where the worker may leave it.
     pub(crate) async fn follow(mut self, stop: &Stop) -> Result<(), StoreError> {
+        let mut trouble = Trouble::default();
         loop {
-            if let Some(reason) = stop.reason() {
-                return self.0.leave(reason.clone(), stop).await;
-            }
-            if self.0.ran_for() >= self.0.spec.timeout && !self.0.turn.has_ended() {
-                return self.0.end(timed_out(self.0.spec.timeout), stop).await;
-            }
-            let onward = match self.0.turn.next() {
-                Effect::Start => self.start(stop).await?,
-                Effect::Record(fact) => self.record(fact),
-                Effect::Admit { step, call, holes, permission } => {
-                    self.admit(step, call, holes, permission, stop).await?
-                }
-                Effect::Reconcile { call, intent, repeatable } => {
-                    self.0.reconcile(call, intent, repeatable).await;
-                    Onward::Continue
-                }
-                Effect::AskUncertain { step, call, doubt } => self.ask_uncertain(step, call, doubt, stop).await?,
-                Effect::Wait { position, item } => {
-                    if self.0.look_at(position, item, stop).await? {
-                        Onward::Left
-                    } else {
-                        Onward::Continue
-                    }
-                }
-                Effect::End(outcome) => return self.0.end(outcome, stop).await,
-            };
-            match onward {
-                Onward::Continue => {}
-                Onward::Left => return Ok(()),
+            match self.go_on(stop).await {
+                Ok(Onward::Continue) => trouble = Trouble::default(),
+                Ok(Onward::Left) => return Ok(()),
+                Err(error) => trouble.outlast(error, stop).await?,
             }
         }
+    }
+
+    /// Performs the one thing that comes next. After an error it is asked again what that is.
+    async fn go_on(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
+        if let Some(reason) = stop.reason() {
+            self.0.leave(reason.clone(), stop).await?;
+            return Ok(Onward::Left);
+        }
+        if self.0.ran_for() >= self.0.spec.timeout && !self.0.turn.has_ended() {
+            self.0.end(timed_out(self.0.spec.timeout), stop).await?;
+            return Ok(Onward::Left);
+        }
+        Ok(match self.0.turn.next() {
+            Effect::Start => self.start(stop).await?,
+            Effect::Record(fact) => self.record(fact),
+            Effect::Admit { step, call, holes, permission } => self.admit(step, call, holes, permission, stop).await?,
+            Effect::Reconcile { call, intent, repeatable } => {
+                self.0.reconcile(call, intent, repeatable).await;
+                Onward::Continue
+            }
+            Effect::AskUncertain { step, call, doubt } => self.ask_uncertain(step, call, doubt, stop).await?,
+            Effect::Wait { position, item } => {
+                if self.0.look_at(position, item, stop).await? {
+                    Onward::Left
+                } else {
+                    Onward::Continue
+                }
+            }
+            Effect::End(outcome) => {
+                self.0.end(outcome, stop).await?;
+                Onward::Left
+            }
+        })
     }
 
     async fn start(&mut self, stop: &Stop) -> Result<Onward, StoreError> {

@@ -153,8 +153,8 @@ impl Engine {
 
     /// Runs a taken run until it has ended, is parked, or was told to stop; all of it is durable then.
     ///
-    /// Store errors that may pass (a full disk) are waited out: what took effect is journaled late rather
-    /// than forgotten. One that does not pass leaves the run as it is; the next start finds it.
+    /// Store errors are waited out: what took effect is journaled late rather than forgotten. Where the run is to be left
+    /// and the store fails even that, it stays as it is, and the next start finds it.
     pub async fn perform(self: &Arc<Self>, taken: TakenRun, stop: &Stop) {
         let span = info_span!("run", run = %taken.run.id, task = %taken.run.task_name);
         async {

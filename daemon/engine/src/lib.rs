@@ -13,6 +13,7 @@ mod live;
 mod preview;
 mod session;
 mod stop;
+mod trouble;
 mod words;
 
 pub use agent::{Agents, ModelDefaults};

@@ -43,6 +43,7 @@ pub(crate) struct Session<T> {
     began: Instant,
     /// It is a part of a call of this one.
     outer: Option<Outer>,
+    is_end_told: bool,
 }
 
 /// Where the facts of a part of another session's call are kept: in that one's journal.
@@ -121,7 +122,18 @@ impl<T: Turn> Session<T> {
             turn.fold(recorded);
         }
         let place = engine.place(&spec, engine.run_folder(run.id));
-        Self { engine, run, spec, turn, place, pending: vec![], next_seq, began: Instant::now(), outer: None }
+        Self {
+            engine,
+            run,
+            spec,
+            turn,
+            place,
+            pending: vec![],
+            next_seq,
+            began: Instant::now(),
+            outer: None,
+            is_end_told: false,
+        }
     }
 
     /// Makes it a part of a call of the session that began then, which keeps its facts: it waits for nobody.
@@ -510,11 +522,12 @@ impl<T: Turn> Session<T> {
         let request = ParkRequest {
             run: self.run.id,
             next: self.next_seq,
-            facts: std::mem::take(&mut self.pending),
+            facts: self.pending.clone(),
             items,
             ran_for_ms: self.ran_for().millis(),
         };
         let items = persist(stop, || self.engine.store.park(&request, self.engine.clock.now())).await?;
+        self.pending.clear();
         info!(items = ?items, "run parked");
         Ok(())
     }
@@ -568,6 +581,7 @@ impl<T: Turn> Session<T> {
     pub(crate) async fn idle(&mut self, stop: &Stop) -> Result<(), StoreError> {
         let request = self.resting();
         persist(stop, || self.engine.store.idle_run(&request, self.engine.clock.now())).await?;
+        self.pending.clear();
         Ok(())
     }
 
@@ -575,15 +589,16 @@ impl<T: Turn> Session<T> {
     pub(crate) async fn sleep(&mut self, until: Option<Timestamp>, stop: &Stop) -> Result<(), StoreError> {
         let request = self.resting();
         persist(stop, || self.engine.store.sleep_run(&request, until, self.engine.clock.now())).await?;
+        self.pending.clear();
         info!(?until, "session sleeps");
         Ok(())
     }
 
-    fn resting(&mut self) -> RestRequest {
+    fn resting(&self) -> RestRequest {
         RestRequest {
             session: self.run.id,
             next: self.next_seq,
-            facts: std::mem::take(&mut self.pending),
+            facts: self.pending.clone(),
             ran_for_ms: self.ran_for().millis(),
         }
     }
@@ -591,7 +606,10 @@ impl<T: Turn> Session<T> {
     // --- leaving ---
 
     pub(crate) async fn end(&mut self, outcome: Outcome, stop: &Stop) -> Result<(), StoreError> {
-        self.tell_hooks_of(HookEvent::Stop, stop).await?;
+        // A store that fails the end is no reason to tell them again.
+        if !std::mem::replace(&mut self.is_end_told, true) {
+            self.tell_hooks_of(HookEvent::Stop, stop).await?;
+        }
         let now = self.engine.clock.now();
         let retry_at =
             ow_schedule::next_attempt(&self.spec, self.run.attempt, &outcome, self.turn.had_side_effect(), now);
@@ -599,12 +617,13 @@ impl<T: Turn> Session<T> {
         let request = EndRequest {
             run: self.run.id,
             next: self.next_seq,
-            facts: std::mem::take(&mut self.pending),
+            facts: self.pending.clone(),
             outcome,
             ran_for_ms,
             retry_at,
         };
         persist(stop, || self.engine.store.end_run(&request, now)).await?;
+        self.pending.clear();
         self.engine.helpers.background().end_session(self.run.id);
         info!(outcome = request.outcome.word(), ran_for_ms, "run ended");
         Ok(())
@@ -614,9 +633,9 @@ impl<T: Turn> Session<T> {
         match reason {
             StopReason::Cancel { why } => self.end(Outcome::Cancelled { why }, stop).await,
             StopReason::Interrupt => {
-                let facts = std::mem::take(&mut self.pending);
                 let (ran, now) = (self.ran_for().millis(), self.engine.clock.now());
-                self.engine.store.interrupt_run(self.run.id, self.next_seq, &facts, ran, now).await?;
+                self.engine.store.interrupt_run(self.run.id, self.next_seq, &self.pending, ran, now).await?;
+                self.pending.clear();
                 info!("run interrupted; it goes on later");
                 Ok(())
             }
@@ -636,9 +655,12 @@ where
     let mut wait = FIRST_WAIT;
     loop {
         match write().await {
-            Err(error @ (StoreError::Full { .. } | StoreError::Disk { .. } | StoreError::Failed { .. }))
-                if stop.reason().is_none() =>
-            {
+            Err(
+                error @ (StoreError::Full { .. }
+                | StoreError::Disk { .. }
+                | StoreError::Failed { .. }
+                | StoreError::Write { .. }),
+            ) if stop.reason().is_none() => {
                 warn!(error = &error as &dyn std::error::Error, "the store cannot write; trying again");
                 tokio::select! {
                     () = stop.token().cancelled() => {}

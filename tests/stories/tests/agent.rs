@@ -481,6 +481,27 @@ fn the_next_run_starts_while_one_waits_for_its_budget() {
     assert_eq!(owd.items().len(), 2);
 }
 
+/// What a failing store keeps from a run is made up for as soon as it works again.
+#[test]
+fn a_run_whose_store_failed_goes_on_without_a_restart() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("read_file", json!({ "path": "log" }))]));
+    model.push(ModelReply::text("Read."));
+    let (scratch, owd) = a_task(&model, "goal = \"Read the log\"");
+    fs::write(scratch.work().join("log"), "x\n".repeat(900_000)).expect("a file");
+    // What is too long for the journal goes into a file of its own, for which there is no folder just now.
+    let (blobs, away) = (scratch.path().join("data/blobs"), scratch.path().join("away"));
+    fs::create_dir_all(&blobs).expect("a folder");
+    fs::rename(&blobs, &away).expect("moved");
+    fs::write(&blobs, "in the way").expect("a file");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    ow_test_support::until("the store fails", || scratch.stderr().contains("trying again").then_some(()));
+    fs::remove_file(&blobs).expect("removed");
+    fs::rename(&away, &blobs).expect("moved back");
+    owd.run_in("agent", "succeeded");
+    assert!(last_result(&model).contains("blob:"));
+}
+
 /// P2: owd dies while a command runs that the journal does not show as ended.
 #[test]
 fn kill_9_in_the_middle_of_a_call_asks_before_it_runs_again() {

@@ -29,6 +29,7 @@ use crate::course::timed_out;
 use crate::engine::Engine;
 use crate::live::{LiveKind, Watchers};
 use crate::session::{Outer, Session, Turn};
+use crate::trouble::Trouble;
 use crate::{Stop, StopReason};
 use sent::SentLog;
 use setup::Equipment;
@@ -161,22 +162,33 @@ impl AgentCourse {
 
     /// Follows the turn to where the worker may leave it.
     pub(crate) async fn follow(mut self, stop: &Stop) -> Result<(), StoreError> {
+        let mut trouble = Trouble::default();
         loop {
-            if let Some(reason) = stop.reason() {
-                return self.leave(reason.clone(), stop).await;
+            match self.go_on(stop).await {
+                Ok(Onward::Continue) => trouble = Trouble::default(),
+                Ok(Onward::Left) => return Ok(()),
+                Err(error) => trouble.outlast(error, stop).await?,
             }
-            self.obey(stop).await?;
-            if !self.is_chat() && self.session.ran_for() >= self.spec().timeout && !self.session.turn.has_ended() {
-                return self.session.end(timed_out(self.spec().timeout), stop).await;
+        }
+    }
+
+    /// Performs the one thing that comes next. After an error it is asked again what that is.
+    async fn go_on(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
+        if let Some(reason) = stop.reason() {
+            self.leave(reason.clone(), stop).await?;
+            return Ok(Onward::Left);
+        }
+        self.obey(stop).await?;
+        if !self.is_chat() && self.session.ran_for() >= self.spec().timeout && !self.session.turn.has_ended() {
+            self.session.end(timed_out(self.spec().timeout), stop).await?;
+            return Ok(Onward::Left);
+        }
+        match self.next() {
+            AgentEffect::End(outcome) => {
+                self.end(outcome, stop).await?;
+                Ok(Onward::Left)
             }
-            let effect = self.next();
-            if let AgentEffect::End(outcome) = effect {
-                return self.end(outcome, stop).await;
-            }
-            match self.perform(effect, stop).await? {
-                Onward::Continue => {}
-                Onward::Left => return Ok(()),
-            }
+            effect => self.perform(effect, stop).await,
         }
     }
 
