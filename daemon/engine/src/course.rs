@@ -6,8 +6,8 @@ use ow_store::{StoreError, TakenRun};
 use ow_turn::{Doubt, Effect, Permission, StepsTurn};
 use tracing::info;
 
-use crate::engine::{Engine, Standing};
-use crate::session::{Clearance, Question, Session, Turn};
+use crate::engine::Engine;
+use crate::session::{Clearance, Question, Session, Surroundings, Turn};
 use crate::trouble::Trouble;
 use crate::{Say, Stop, words};
 
@@ -215,7 +215,8 @@ impl Course {
             }
         }
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
-        self.execute(cleared, facts, Clearance { rule, by_rule, repeatable }, &standing, stop).await
+        let surroundings = Surroundings { standing: &standing, tainted, named_hosts: &[] };
+        self.execute(cleared, facts, Clearance { rule, by_rule, repeatable }, surroundings, stop).await
     }
 
     async fn execute(
@@ -223,12 +224,12 @@ impl Course {
         cleared: Authorized<Call>,
         facts: Facts,
         clearance: Clearance,
-        standing: &Standing,
+        surroundings: Surroundings<'_>,
         stop: &Stop,
     ) -> Result<Onward, StoreError> {
         let position = cleared.get().position;
         let repeatable = clearance.repeatable;
-        let ready = match self.0.prepare(cleared, facts, clearance, standing).await {
+        let ready = match self.0.prepare(cleared, facts, clearance, surroundings).await {
             Ok(ready) => ready,
             Err(result) => {
                 self.0.untried(position, result);

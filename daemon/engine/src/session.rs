@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
     Answered, Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, HookReport,
-    HookSaid, Intent, ItemId, ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, RuleId,
-    RuleTarget, Run, Span, TaskSpec,
+    HookSaid, Intent, ItemId, ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, Risk,
+    RuleId, RuleTarget, Run, Span, TaskSpec,
 };
 use ow_policy::{Action, Authorized, Facts};
 use ow_store::{EndRequest, NewItem, ParkRequest, RestRequest, StoreError, TakenRun};
@@ -71,6 +71,29 @@ pub(crate) struct Question {
     pub(crate) category: Category,
     pub(crate) reason: String,
     pub(crate) rule_offer: Option<RuleTarget>,
+}
+
+/// What a call runs in, beside its session.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) standing: &'a Standing,
+    /// The call may be drawn from text of outside.
+    pub(crate) tainted: bool,
+    /// Hosts that a person or the task mentions.
+    pub(crate) named_hosts: &'a [String],
+}
+
+impl Surroundings<'_> {
+    /// The only hosts that a redirect may lead the call to; none: any public one. To fetch a page is to read: only where
+    /// text of outside may have chosen the way, it leads no further than people wanted.
+    fn hosts(self, facts: &Facts, allow: &[String]) -> Option<Vec<String>> {
+        let is_fetch = facts.risk == Risk::Read && matches!(facts.action, Action::Url { .. });
+        match (is_fetch, self.tainted) {
+            (true, false) => None,
+            (true, true) => Some(allow.iter().chain(self.named_hosts).cloned().collect()),
+            (false, _) => Some(allow.to_vec()),
+        }
+    }
 }
 
 /// A cleared call with all that it needs to run.
@@ -267,8 +290,9 @@ impl<T: Turn> Session<T> {
         cleared: Authorized<Call>,
         facts: Facts,
         clearance: Clearance,
-        standing: &Standing,
+        surroundings: Surroundings<'_>,
     ) -> Result<Ready, CallResult> {
+        let standing = surroundings.standing;
         let call = cleared.get();
         let way = match self.engine.toolbox.runner(&call.tool) {
             Some(Runner::Daemon(tool)) => {
@@ -281,13 +305,14 @@ impl<T: Turn> Session<T> {
                     CallResult::failed(CallErrorKind::Failed, format!("no helper process: {error}"))
                 })?;
                 let allow = self.http_allow(standing);
+                let hosts = surroundings.hosts(&facts, &allow);
                 let job = Job {
                     run: self.run.id,
                     place: Place { outside: self.turn.holds_outside(), ..self.place.clone() },
                     limits: self.limits(),
                     facts,
                     secrets: Arc::clone(&standing.secrets),
-                    net: Net { allow: allow.clone(), own: standing.settings.own_addresses.clone(), hosts: Some(allow) },
+                    net: Net { allow, own: standing.settings.own_addresses.clone(), hosts },
                     protected: standing.settings.protected.clone(),
                 };
                 Way::Helper(Box::new((helper, job)))
@@ -683,4 +708,27 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_is_led_to_any_public_host_until_text_of_outside_may_have_chosen_the_way() {
+        let standing = Standing { settings: ow_policy::Settings::default(), secrets: Arc::default(), agents: None };
+        let named_hosts = ["named.example".to_owned()];
+        let allow = ["allowed.example".to_owned()];
+        let led = |risk: Risk, tainted: bool| {
+            let url = "https://a.example/".parse().expect("a URL");
+            let action = Action::Url { method: "GET".into(), url, has_body: false, own_headers: false };
+            let surroundings = Surroundings { standing: &standing, tainted, named_hosts: &named_hosts };
+            surroundings.hosts(&Facts { risk, action }, &allow)
+        };
+        assert_eq!(led(Risk::Read, false), None);
+        assert_eq!(led(Risk::Read, true), Some(vec!["allowed.example".into(), "named.example".into()]));
+        for tainted in [false, true] {
+            assert_eq!(led(Risk::External, tainted), Some(allow.to_vec()), "to send something is another thing");
+        }
+    }
 }

@@ -17,7 +17,7 @@ use super::{AgentCourse, Onward};
 use crate::command::Command;
 use crate::engine::{Engine, Standing};
 use crate::live::LiveKind;
-use crate::session::{CallEnd, Clearance, Question, Ready, Session, blocking};
+use crate::session::{CallEnd, Clearance, Question, Ready, Session, Surroundings, blocking};
 use crate::{Say, Stop, words};
 
 /// Calls that run side by side: each has a process of its own. The others wait for their turn.
@@ -179,6 +179,11 @@ impl AgentCourse {
         Admission::Cleared(Cleared { call, facts, clearance: Clearance { rule, by_rule, repeatable } })
     }
 
+    /// Whether what the session does may be drawn from text of outside.
+    fn is_tainted(&self) -> bool {
+        self.is_born_tainted || self.session.turn.holds_outside()
+    }
+
     fn situation<'a>(&'a self, rules: &'a [Rule], standing: &'a Standing) -> Situation<'a> {
         let (session, turn) = (&self.session, &self.session.turn);
         Situation {
@@ -188,7 +193,7 @@ impl AgentCourse {
             run_folder: Some(&session.place.run_folder),
             rules,
             step: None,
-            tainted: self.is_born_tainted || turn.holds_outside(),
+            tainted: self.is_tainted(),
             denied: turn.denied(),
             uncertain: turn.uncertain(),
             task_http: &session.spec.http_allow,
@@ -236,7 +241,12 @@ impl AgentCourse {
             }
             let standing = self.engine().standing();
             let Cleared { call, facts, clearance } = cleared;
-            match self.session.prepare(call, facts, clearance, &standing).await {
+            let surroundings = Surroundings {
+                standing: &standing,
+                tainted: self.is_tainted(),
+                named_hosts: &self.equipment.named_hosts,
+            };
+            match self.session.prepare(call, facts, clearance, surroundings).await {
                 Ok(made) => ready.push(made),
                 Err(result) => self.session.untried(position, result),
             }
