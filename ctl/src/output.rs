@@ -185,6 +185,17 @@ pub(crate) fn write(text: &str) {
     }
 }
 
+/// Writes bytes to standard output: into a pipe as they are, on a terminal made safe.
+pub(crate) fn write_bytes(bytes: &[u8], out: Out) -> Result<(), Failure> {
+    if out.width.is_some() {
+        write(&escape::block(&String::from_utf8_lossy(bytes)));
+        return Ok(());
+    }
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    written.map_err(|why| Failure::io("cannot write the output", &why))
+}
+
 /// Writes to standard error. Where that is closed there is nobody left to tell.
 pub(crate) fn tell(text: &str) {
     let mut stderr = io::stderr().lock();

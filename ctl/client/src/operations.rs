@@ -5,7 +5,7 @@ use ow_protocol::{
     AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
     BackupView, DeliverRequest, DeliveredView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page,
     PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, SecretView,
-    StatusView, TaskView, WhyView,
+    SentView, StatusView, TaskView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -158,6 +158,16 @@ impl Client {
     /// The whole of an output that the run's view had to cut.
     pub async fn run_output(&mut self, id: &str, hash: &str) -> Answer<Vec<u8>> {
         self.bytes(Ask::get(path(ow_protocol::RUN_OUTPUT, &[id, hash]))).await
+    }
+
+    /// What went to models in a run.
+    pub async fn sent(&mut self, id: &str) -> Answer<Page<SentView>> {
+        self.read(Ask::get(path(ow_protocol::RUN_SENT, &[id]))).await
+    }
+
+    /// The body of one request to a model, byte for byte.
+    pub async fn sent_body(&mut self, id: &str, number: u32) -> Answer<Vec<u8>> {
+        self.bytes(Ask::get(path(ow_protocol::RUN_SENT_BODY, &[id, &number.to_string()]))).await
     }
 
     pub async fn items(&mut self, query: &PageQuery) -> Answer<Page<ItemView>> {

@@ -1,6 +1,7 @@
 use hyper::Method;
 use ow_protocol::{
-    MessageView, NewMessage, NewSession, Page, PageQuery, SentMessage, SessionExport, SessionSettings, SessionView,
+    MessageView, NewMessage, NewSession, Page, PageQuery, SentMessage, SentView, SessionExport, SessionSettings,
+    SessionView,
 };
 use serde_json::Value;
 
@@ -63,6 +64,16 @@ impl Client {
 
     pub async fn export_session(&mut self, id: &str) -> Answer<SessionExport> {
         self.read(Ask::get(path(ow_protocol::SESSION_EXPORT, &[id]))).await
+    }
+
+    /// What went to models in a chat.
+    pub async fn session_sent(&mut self, id: &str) -> Answer<Page<SentView>> {
+        self.read(Ask::get(path(ow_protocol::SESSION_SENT, &[id]))).await
+    }
+
+    /// The body of one request to a model, byte for byte.
+    pub async fn session_sent_body(&mut self, id: &str, number: u32) -> Answer<Vec<u8>> {
+        self.bytes(Ask::get(path(ow_protocol::SESSION_SENT_BODY, &[id, &number.to_string()]))).await
     }
 
     /// A session as a Markdown document.

@@ -30,6 +30,7 @@ mod resume;
 mod rule;
 mod run;
 mod secret;
+mod sent;
 mod service;
 mod session;
 mod status;

@@ -16,7 +16,7 @@ mod stop;
 mod trouble;
 mod words;
 
-pub use agent::{Agents, ModelDefaults};
+pub use agent::{Agents, ModelDefaults, SentBody, SentRequest, sent_requests};
 pub use command::{Command, CommandReceiver, Commands, Told};
 pub use engine::{Engine, Parts};
 pub use hooks::{Hooks, Occasion, Say};

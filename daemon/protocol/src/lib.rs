@@ -29,7 +29,7 @@ pub use operation::{OPERATIONS, Operation, Query};
 pub use page::{Page, PageQuery};
 pub use routes::*;
 pub use rule::{NewRule, ProgramView, RuleTargetView, RuleView};
-pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView};
+pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView, SentView};
 pub use secret::SecretView;
 pub use session::{
     AttachmentView, CallUse, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,

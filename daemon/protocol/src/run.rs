@@ -89,3 +89,22 @@ pub struct FactView {
     /// In words.
     pub text: String,
 }
+
+/// A request that went to a model.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct SentView {
+    /// Counted from 1, in the order of the journal, for `…/sent/{number}`.
+    pub number: u32,
+    /// When what came of it was on record.
+    pub at: String,
+    /// `provider:model` that was asked; another may have taken over.
+    pub model: String,
+    /// `turn`, `final` (without tools) or `summary`.
+    pub purpose: String,
+    /// The position of the call for which a sub-agent sent it.
+    pub sub_agent_of: Option<u32>,
+    /// Whether a reply came.
+    pub answered: bool,
+    /// SHA-256 of the body.
+    pub hash: String,
+}

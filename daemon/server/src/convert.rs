@@ -32,7 +32,7 @@ pub(crate) use stream::{envelope, gap};
 pub(crate) use task::{Shown, change_word, pause_words, task_view};
 pub(crate) use transcript::{Transcript, markdown};
 
-fn instant(at: Timestamp) -> String {
+pub(crate) fn instant(at: Timestamp) -> String {
     at.to_string()
 }
 

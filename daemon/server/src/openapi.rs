@@ -7,8 +7,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// Operations that answer with something other than JSON or nothing.
-const OTHER_ANSWERS: [(&str, &str, &str); 4] = [
+const OTHER_ANSWERS: [(&str, &str, &str); 6] = [
     ("run_output", "text/plain", "The text, or its bytes as `application/octet-stream`"),
+    ("show_sent", "application/json", "The body as the provider got it"),
+    ("show_session_sent", "application/json", "The body as the provider got it"),
     ("stream", "text/event-stream", "Events, each an `EventEnvelope`; `gap` when some can no longer be told"),
     (
         "stream_session",

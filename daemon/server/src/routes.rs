@@ -9,6 +9,7 @@ mod mail;
 mod rules;
 mod runs;
 mod secrets;
+mod sent;
 mod session_stream;
 mod sessions;
 mod status;
@@ -46,6 +47,8 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::RUN_CANCEL, post(runs::cancel))
         .route(wire::RUN_RETRY, post(runs::retry))
         .route(wire::RUN_OUTPUT, get(runs::output))
+        .route(wire::RUN_SENT, get(sent::of_run))
+        .route(wire::RUN_SENT_BODY, get(sent::body_of_run))
         .route(wire::ITEMS, get(items::list))
         .route(wire::ITEM, get(items::show))
         .route(wire::ITEM_ANSWER, post(items::answer))
@@ -60,6 +63,8 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::SESSION_COMPACT, post(sessions::compact))
         .route(wire::SESSION_STREAM, get(session_stream::stream))
         .route(wire::SESSION_EXPORT, get(sessions::export))
+        .route(wire::SESSION_SENT, get(sent::of_session))
+        .route(wire::SESSION_SENT_BODY, get(sent::body_of_session))
         .route(wire::AUDIT, get(audit::list))
         .route(wire::AUDIT_CHECK, get(audit::check))
         .route(wire::SECRETS, get(secrets::list))

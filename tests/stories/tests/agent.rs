@@ -178,6 +178,39 @@ fn a_sub_agent_reads_and_only_its_report_comes_back() {
     owd.owctl.ok(&["audit", "verify"]);
 }
 
+/// Nobody has to trust a rendering: what went to the provider is there as it went.
+#[test]
+fn what_went_to_models_is_shown_byte_for_byte() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("read_file", json!({ "path": "long.txt" }))]));
+    model.push(ModelReply::calls([("delegate", json!({ "goal": "What does note.txt say? äöü🦀" }))]));
+    model.push(ModelReply::calls([("read_file", json!({ "path": "note.txt" }))]));
+    model.push(ModelReply::text("It says: plum."));
+    model.push(ModelReply::calls([("read_file", json!({ "path": "note.txt" }))]));
+    model.push(ModelReply::text("Plum."));
+    let (scratch, owd) = a_task(&model, "goal = \"What does the note say?\"");
+    fs::write(scratch.work().join("note.txt"), "plüm\n").expect("a file");
+    fs::write(scratch.work().join("long.txt"), "ä\n".repeat(1_000)).expect("a file");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    let run = id(&owd.run_in("agent", "succeeded"));
+    let requests = model.requests();
+    assert_eq!(requests.len(), 6);
+    for (index, request) in requests.iter().enumerate() {
+        let number = (index + 1).to_string();
+        let output = owd.owctl.command(&["run", "show", &run, "--sent", &number]).output().expect("owctl runs");
+        assert!(output.stdout == request.body, "request {number} is another");
+        let told = owd.owctl.json(&["run", "show", &run, "--sent", &number]);
+        assert_eq!(told["body"].as_str().expect("a body").as_bytes(), request.body);
+    }
+    let all = owd.owctl.json(&["run", "show", &run, "--sent"]);
+    let of: Vec<&Value> = all.as_array().expect("a list").iter().map(|request| &request["sub_agent_of"]).collect();
+    assert_eq!(of, [&Value::Null, &Value::Null, &json!(1), &json!(1), &Value::Null, &Value::Null]);
+    let shown = owd.owctl.ok(&["run", "show", &run, "--sent"]);
+    assert!(shown.starts_with("request 1: stub:small, "), "{shown}");
+    let none = owd.owctl.run(&["run", "show", &run, "--sent", "7"]);
+    assert!(none.code != 0 && none.stderr.contains("there are 6"), "{}", none.stderr);
+}
+
 /// What a sub-agent uses is the session's to pay.
 #[test]
 fn a_sub_agent_s_model_calls_count_against_the_budget() {

@@ -1,13 +1,12 @@
-use std::io::Write as _;
-
 use ow_client::Client;
 use ow_protocol::{FactView, RunDetail};
 
 use super::view;
+use crate::command::sent;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::Failure;
-use crate::output::Colour;
+use crate::output::{Colour, write_bytes};
 use crate::reference::Reference;
 
 /// Show a run: its calls, what they gave, what it made
@@ -15,7 +14,9 @@ use crate::reference::Reference;
 #[command(after_help = "Examples:
   owctl run show 4k7
   owctl run show 4k7 --facts     the journal: every fact in order
-  owctl run show 4k7 --full      outputs to their end")]
+  owctl run show 4k7 --full      outputs to their end
+  owctl run show 4k7 --sent      what went to models, byte for byte
+  owctl run show 4k7 --sent 2 | jq .messages")]
 pub(crate) struct Show {
     /// The run's id, or a unique beginning of it
     run: Reference,
@@ -25,10 +26,16 @@ pub(crate) struct Show {
     /// Also the whole text of outputs that were cut
     #[arg(long)]
     full: bool,
+    /// What went to models instead: all requests, or the body of one exactly as it was sent
+    #[arg(long, value_name = "N", num_args = 0..=1, conflicts_with_all = ["facts", "full"])]
+    sent: Option<Vec<u32>>,
 }
 
 impl Show {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        if let Some(numbers) = &self.sent {
+            return sent::show(context, sent::Of::Run(self.run.as_str()), numbers.first().copied());
+        }
         let (run, full) = context.with_daemon(async |owd| {
             let run = owd.run(self.run.as_str()).await?;
             let full = if self.full { full_outputs(owd, &run).await? } else { vec![] };
@@ -48,7 +55,7 @@ impl Show {
         if !context.out.is_json() {
             for Output { head, bytes } in full {
                 crate::output::write(&format!("\n{head}"));
-                print(&bytes, context)?;
+                write_bytes(&bytes, context.out)?;
             }
         }
         Ok(())
@@ -58,15 +65,6 @@ impl Show {
 struct Output {
     head: String,
     bytes: Vec<u8>,
-}
-
-/// Texts on a terminal are made safe; into a pipe they go as they are.
-fn print(bytes: &[u8], context: &Context) -> Result<(), Failure> {
-    if context.out.width.is_some() {
-        crate::output::write(&escape::block(&String::from_utf8_lossy(bytes)));
-        return Ok(());
-    }
-    std::io::stdout().lock().write_all(bytes).map_err(|why| Failure::io("cannot write the output", &why))
 }
 
 async fn full_outputs(owd: &mut Client, run: &RunDetail) -> Result<Vec<Output>, Failure> {

@@ -1,5 +1,6 @@
 use ow_protocol::SessionView;
 
+use crate::command::sent;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::Failure;
@@ -10,14 +11,24 @@ use crate::time::Clock;
 
 /// Show where a chat stands
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What was said is in `owctl session export`.")]
+#[command(after_help = "What was said is in `owctl session export`.
+
+Examples:
+  owctl session show 4k7
+  owctl session show 4k7 --sent 2 | jq .messages")]
 pub(crate) struct Show {
     /// The session's id, or a unique beginning of it
     session: Reference,
+    /// What went to models instead: all requests, or the body of one exactly as it was sent
+    #[arg(long, value_name = "N", num_args = 0..=1)]
+    sent: Option<Vec<u32>>,
 }
 
 impl Show {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
+        if let Some(numbers) = &self.sent {
+            return sent::show(context, sent::Of::Session(self.session.as_str()), numbers.first().copied());
+        }
         let session = context.with_daemon(async |owd| Ok(owd.session(self.session.as_str()).await?))?;
         context.out.give(&session, |session| in_words(session, context.clock(), context.out.paint));
         Ok(())

@@ -22,6 +22,7 @@ use ow_store::{StoreError, TakenRun};
 use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress, Sleep};
 use tracing::info;
 
+pub use sent::{SentBody, SentRequest, sent_requests};
 pub use setup::{Agents, ModelDefaults};
 
 use crate::command::{Command, CommandReceiver, Commands, Told};

@@ -1,7 +1,10 @@
 //! What went to a provider, byte for byte, at a cost that grows with what is new.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
-use ow_model::{BlobHash, Fact, RecordedFact, Sent};
+use jiff::Timestamp;
+use ow_model::{BlobHash, Fact, Position, Purpose, RecordedFact, Sent};
 
 /// Folds the journal's [`Sent`] records back into whole requests.
 #[derive(Clone, Debug, Default)]
@@ -20,21 +23,28 @@ impl SentLog {
         for recorded in journal {
             if let Fact::Replied { sent: Some(sent), .. } | Fact::ModelFailed { sent: Some(sent), .. } = &recorded.fact
             {
-                log.fold(sent);
+                let _body = log.fold(sent);
             }
         }
         log
     }
 
-    fn fold(&mut self, sent: &Sent) {
+    /// Takes a record in; what the request was, if the journal still tells.
+    fn fold(&mut self, sent: &Sent) -> Option<SentBody> {
         match &sent.middle {
             ow_model::SentMiddle::Text(middle) if !self.is_broken || sent.head + sent.tail == 0 => {
-                self.last = whole(&self.last, sent, middle.as_bytes()).unwrap_or_default();
+                let body = whole(&self.last, sent, middle.as_bytes());
+                self.last = body.clone().unwrap_or_default();
                 self.is_broken = false;
+                body.filter(|body| BlobHash::of(body) == sent.hash).map(SentBody::Whole)
             }
-            _ => {
+            middle => {
                 self.last = Bytes::new();
                 self.is_broken = true;
+                match middle {
+                    ow_model::SentMiddle::File(file) => Some(SentBody::File(*file)),
+                    ow_model::SentMiddle::Text(_) => None,
+                }
             }
         }
     }
@@ -69,6 +79,61 @@ impl SentLog {
     pub(crate) fn break_off(&mut self) {
         self.last = Bytes::new();
     }
+}
+
+/// A request that went to a model and was answered, or failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SentRequest {
+    /// Counted from 1, in the journal's order.
+    pub number: u32,
+    /// When what came of it was on record.
+    pub at: Timestamp,
+    /// `provider:model` that was asked first.
+    pub model: String,
+    pub purpose: Purpose,
+    /// The call for which a sub-agent sent it.
+    pub sub_agent_of: Option<Position>,
+    pub is_answered: bool,
+    /// Of the whole body.
+    pub hash: BlobHash,
+    /// None: the records before it are damaged.
+    pub body: Option<SentBody>,
+}
+
+/// The body of a request as it went over the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SentBody {
+    Whole(Bytes),
+    /// It is in the content-addressed file of this hash.
+    File(BlobHash),
+}
+
+/// The requests of a journal, sub-agents' as well, in their order. Those whose answer never came to be on record are not
+/// among them.
+pub fn sent_requests(journal: &[RecordedFact]) -> impl Iterator<Item = SentRequest> + '_ {
+    // Each sub-agent's requests are told by their differences from one another.
+    let mut logs: HashMap<Option<Position>, SentLog> = HashMap::new();
+    let mut asked = (String::new(), Purpose::Turn);
+    let mut number = 0;
+    journal.iter().filter_map(move |RecordedFact { at, fact, .. }| {
+        let (of, fact) = match fact {
+            Fact::Delegated { position, fact } => (Some(*position), &**fact),
+            fact => (None, fact),
+        };
+        let (sent, is_answered) = match fact {
+            Fact::Asked { model, purpose, .. } => {
+                asked = (model.clone(), *purpose);
+                return None;
+            }
+            Fact::Replied { sent: Some(sent), .. } => (sent, true),
+            Fact::ModelFailed { sent: Some(sent), .. } => (sent, false),
+            _ => return None,
+        };
+        number += 1;
+        let (model, purpose) = asked.clone();
+        let body = logs.entry(of).or_default().fold(sent);
+        Some(SentRequest { number, at: *at, model, purpose, sub_agent_of: of, is_answered, hash: sent.hash, body })
+    })
 }
 
 const fn is_inside(byte: u8) -> bool {
