@@ -180,6 +180,8 @@ impl Life {
         };
         let mut narration = std::pin::pin!(narration);
         let mut narrating = true;
+        let rouse = automation.handle();
+        let mut waking = std::pin::pin!(Arc::clone(&engine).wake_sleepers(move || rouse.wake()));
         announce_ready(self.detached);
         info!(pid = std::process::id(), data = %self.paths.data_dir.display(), "owd is ready");
         loop {
@@ -190,6 +192,7 @@ impl Life {
                     served.context("the control API ended")?;
                     return Err(anyhow!("the control API ended"));
                 }
+                never = waking.as_mut() => match never {},
                 () = narration.as_mut(), if narrating => {
                     narrating = false;
                     continue;

@@ -14,6 +14,7 @@ mod preview;
 mod session;
 mod stop;
 mod trouble;
+mod wakes;
 mod words;
 
 pub use agent::{Agents, ModelDefaults, SentBody, SentRequest, sent_requests};

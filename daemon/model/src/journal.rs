@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     Artifact, BlobHash, Call, CallHash, CallResult, Cause, HookReport, Input, ItemId, Mode, Outcome, Position,
-    RefusedAddress, Reply, Resolution, RuleId, Usage,
+    RefusedAddress, Reply, Resolution, RuleId, Usage, Wake,
 };
 
 /// A fact with its place in the session's journal, as read back.
@@ -205,7 +205,7 @@ pub enum Fact {
     /// The session sleeps until this instant, or until one of these happens, then hears `note`.
     Slept {
         until: Option<Timestamp>,
-        on: Vec<String>,
+        on: Vec<Wake>,
         note: String,
     },
     /// A fact of the sub-agent that works for the call at `position`. Its own calls have positions in the session as well.

@@ -17,6 +17,7 @@ mod run;
 mod slot;
 mod span;
 mod task;
+mod wake;
 
 pub use audit::{AuditEffect, AuditEntry, Audited, Decided};
 pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, RefusedAddress, Risk};
@@ -40,3 +41,4 @@ pub use task::{
     AfterEnd, AgentSpec, Budget, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, PauseReason, Retry, Step,
     TaskId, TaskSource, TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
 };
+pub use wake::{Wake, WakeError};

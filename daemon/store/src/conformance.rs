@@ -94,6 +94,8 @@ macro_rules! store_conformance {
             chats_are_hidden_from_what_is_done_to_tasks
             sessions_are_listed_by_their_last_activity
             a_session_sleeps_until_its_time_or_a_message
+            a_session_is_woken_by_the_event_that_it_waits_for_and_by_nothing_of_its_own
+            who_waits_for_jobs_is_known_until_it_wakes
             a_sleeping_run_is_under_way
             what_a_person_sets_is_written_where_no_worker_is
             only_an_open_agent_is_spoken_to

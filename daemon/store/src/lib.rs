@@ -237,6 +237,10 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<bool, SessionError>;
 
+    /// The sessions that sleep until a background job ends, with the job's id. Those that wait for an event are woken in the
+    /// transaction that tells of it.
+    async fn jobs_awaited(&self) -> Result<Vec<(SessionId, String)>, StoreError>;
+
     /// Has a worker look at a session that stands still, although nothing was said.
     async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError>;
 

@@ -25,6 +25,7 @@ mod slots;
 mod stream;
 mod tasks;
 mod view;
+mod wakes;
 mod watchers;
 mod watches;
 mod writer;
@@ -384,6 +385,10 @@ impl Store for SqliteStore {
 
     async fn rouse(&self, session: SessionId, now: Timestamp) -> Result<(), SessionError> {
         self.write(now, move |tx| sessions::rouse(tx, session, now)).await
+    }
+
+    async fn jobs_awaited(&self) -> Result<Vec<(SessionId, String)>, StoreError> {
+        self.readers.read(wakes::jobs_awaited).await
     }
 
     async fn session(&self, session: SessionId) -> Result<Option<SessionRow>, StoreError> {

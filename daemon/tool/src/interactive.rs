@@ -84,7 +84,7 @@ fn sleep_until() -> Value {
 fn wake_on() -> Value {
     let properties = json!({
         "job": text("the id of a background job: wake when it ends"),
-        "event": text("the type of an event: wake when one comes"),
+        "event": text("the type of an event of owd, as run.ended or item.resolved: wake when one comes"),
         "when": text("wake at this instant at the latest"),
         "for": text("wake after so long at the latest, as 15m"),
         "note": text("what to do then; it is told to you when you wake"),

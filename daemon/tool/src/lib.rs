@@ -34,7 +34,7 @@ pub mod interactive;
 
 mod helper;
 
-pub use background::{Background, JobEnded, register as register_jobs};
+pub use background::{Background, JobEnded, JobStanding, register as register_jobs};
 pub use helper::{
     HELPER_MARK, Helper, HelperEnd, Helpers, HookEnd, HookExit, HookJob, Job, Leftover, boot_id, end_leftover,
     helper_main, is_below, start_ticks,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -237,6 +237,74 @@ fn a_sleeping_agent_wakes_when_its_time_has_come() {
     owd.owctl.ok(&["task", "run", "agent"]);
     owd.run_in("agent", "succeeded");
     assert!(last_result(&model).contains("look at the oven"));
+}
+
+/// A script that goes on until the file `go` is there.
+fn waits(scratch: &Scratch) {
+    let file = scratch.work().join("wait");
+    fs::write(&file, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.02; done\nexit 3\n").expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o700)).expect("its mode is set");
+}
+
+fn wakes_on_a_job(model: &ModelServer) -> (Scratch, Owd) {
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["./wait"], "background": true }))]));
+    model.answer(|request| {
+        let told = results(&request.json());
+        match told.len() {
+            1 => ModelReply::calls([("wake_on", json!({ "job": "j0", "note": "look at the build" }))]).into(),
+            _ => ModelReply::text("Seen.").into(),
+        }
+    });
+    let (scratch, owd) = a_task(model, "mode = \"auto\"\ngoal = \"Build\"");
+    waits(&scratch);
+    owd.owctl.ok(&["task", "run", "agent"]);
+    owd.run_in("agent", "idle");
+    (scratch, owd)
+}
+
+#[test]
+fn an_agent_sleeps_until_its_background_job_ends() {
+    let model = ModelServer::start();
+    let (scratch, owd) = wakes_on_a_job(&model);
+    assert_eq!(model.seen(), 2, "it costs nothing meanwhile");
+    fs::write(scratch.work().join("go"), "").expect("written");
+    owd.run_in("agent", "succeeded");
+    let asked = model.last().json().to_string();
+    assert!(asked.contains("has ended: ") && asked.contains("look at the build"), "{asked}");
+}
+
+/// P2: a job dies with owd, and who waits for it is told.
+#[test]
+fn an_agent_whose_job_died_with_owd_is_woken_by_the_restart_and_told() {
+    let model = ModelServer::start();
+    let (scratch, owd) = wakes_on_a_job(&model);
+    owd.kill();
+    let owd = scratch.start();
+    owd.run_in("agent", "succeeded");
+    assert!(model.last().json().to_string().contains("How far it came is not known"));
+    assert_eq!(model.seen(), 3);
+}
+
+#[test]
+fn an_agent_sleeps_until_an_event_comes_across_a_restart() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("wake_on", json!({ "event": "run.ended", "note": "look at the notes" }))]));
+    model.push(ModelReply::text("Seen."));
+    let scratch = with_model(&model);
+    scratch.task("agent", "goal = \"Wait for the notes\"\n");
+    scratch.task(
+        "notes",
+        "mode = \"edit\"\nroots = [\"{work}\"]\n\n[[step]]\ntool = \"write_file\"\nargs = { path = \"{work}/a\", content = \"x\" }\n",
+    );
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "agent"]);
+    owd.run_in("agent", "idle");
+    owd.kill();
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "notes", "--wait"]);
+    owd.run_in("agent", "succeeded");
+    let asked = model.last().json().to_string();
+    assert!(asked.contains("event run.ended") && asked.contains("notes"), "{asked}");
 }
 
 /// A folder that was granted for reading is read at once, and writing into it still asks.

@@ -9,6 +9,7 @@ mod prompt;
 mod sent;
 mod setup;
 mod shelf;
+mod sleeping;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -221,10 +222,8 @@ impl AgentCourse {
             AgentEffect::AskBudget { position, text } => {
                 self.ask(position, ow_model::ItemKind::Budget { text }, stop).await?
             }
-            AgentEffect::Sleep { until, on, note, .. } => {
-                self.record(Fact::Slept { until, on, note });
-                self.session.sleep(until, stop).await?;
-                Onward::Left
+            AgentEffect::Sleep { position, until, on, note } => {
+                self.fall_asleep(Sleep { position, until, on, note }, stop).await?
             }
             AgentEffect::Delegate { call, goal } => self.delegate(call, goal, stop).await?,
             AgentEffect::Wait { items } => self.wait(items, stop).await?,
@@ -241,19 +240,6 @@ impl AgentCourse {
             }
             AgentEffect::End(_) => Onward::Continue,
         })
-    }
-
-    /// The session was looked at while it sleeps, and nothing was said to it.
-    async fn sleep_on(&mut self, sleep: Sleep, stop: &Stop) -> Result<Onward, StoreError> {
-        if sleep.until.is_some_and(|until| until <= self.engine().now()) {
-            let Sleep { note, .. } = sleep;
-            let text = if note.is_empty() { "It is time.".to_owned() } else { format!("It is time: {note}") };
-            let input = Input { text, attachments: vec![], source: Source::Wake { note } };
-            self.record(Fact::Input { number: None, input });
-            return Ok(Onward::Continue);
-        }
-        self.session.sleep(sleep.until, stop).await?;
-        Ok(Onward::Left)
     }
 
     fn next(&self) -> AgentEffect {
@@ -392,6 +378,7 @@ impl AgentCourse {
             if let Source::Person { .. } = &input.source {
                 self.equipment.note_named(&input.text);
             }
+            let input = self.with_note(input);
             self.record(Fact::Input { number: Some(number), input });
         }
         Ok(any)

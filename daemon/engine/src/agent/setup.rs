@@ -68,8 +68,7 @@ impl Equipment {
             // To end a job reads nothing, though nobody has to be asked about it.
             let reads =
                 tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain && tool.name.as_str() != "job_kill";
-            // Nothing wakes a session on an event or a job.
-            if !may(&tool.name) || (is_nested && !reads) || kind == ToolKind::WakeOn {
+            if !may(&tool.name) || (is_nested && !reads) {
                 continue;
             }
             declared.push(ToolDecl {

@@ -164,8 +164,9 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             ("root-granted", format!("{} was granted, {how}", path.display()))
         }
         Fact::Slept { until, on, note: _ } => {
-            let until = until.map_or_else(|| on.join(" or "), |until| until.to_string());
-            ("slept", format!("sleeps until {until}"))
+            let until = until.map(|until| until.to_string());
+            let all: Vec<String> = until.into_iter().chain(on.iter().map(ToString::to_string)).collect();
+            ("slept", format!("sleeps until {}", all.join(" or ")))
         }
         Fact::Noticed { text } => ("noticed", text.clone()),
         _ => ("fact", String::new()),

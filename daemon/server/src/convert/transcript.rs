@@ -114,9 +114,9 @@ impl Transcript {
                 notice(format!("it may {how} {}", path.display()))
             }
             Fact::Slept { until, on, note: _ } => {
-                let until = until.map_or_else(String::new, |until| format!(" until {until}"));
-                let on = if on.is_empty() { String::new() } else { format!(", or until {}", on.join(", ")) };
-                notice(format!("it sleeps{until}{on}"))
+                let until = until.map(|until| until.to_string());
+                let all: Vec<String> = until.into_iter().chain(on.iter().map(ToString::to_string)).collect();
+                notice(format!("it sleeps until {}", all.join(" or ")))
             }
             Fact::Started { .. }
             | Fact::StepSkipped { .. }

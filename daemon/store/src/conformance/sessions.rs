@@ -1,6 +1,6 @@
 use ow_model::{
     AgentSpec, Answer, Attachment, BlobHash, Fact, Failure, Input, Mode, Outcome, Person, RunState, SessionId, Source,
-    Span, TurnOutcome,
+    Span, TurnOutcome, Wake,
 };
 
 use super::Place;
@@ -210,6 +210,52 @@ pub async fn a_session_sleeps_until_its_time_or_a_message(place: &impl Place) {
         say(&store, session, "wake up").await;
     }
     assert_eq!(take_chats(&store).await.len(), 2, "a message wakes both");
+}
+
+/// Puts a new session to sleep until one of these.
+async fn asleep(store: &Any, on: Vec<Wake>) -> SessionId {
+    let session = create(store).await;
+    say(store, session, "sleep").await;
+    take_chats(store).await;
+    let facts = vec![heard(1, "sleep"), Fact::Slept { until: None, on, note: String::new() }];
+    store.sleep_run(&rest(session, 0, facts), None, noon()).await.expect("asleep");
+    session
+}
+
+pub async fn a_session_is_woken_by_the_event_that_it_waits_for_and_by_nothing_of_its_own(place: &impl Place) {
+    let store = place.open().await;
+    let event = |kind: &str| vec![Wake::Event(kind.into())];
+    // To sleep makes one of these itself.
+    let own = asleep(&store, event("run.idle")).await;
+    let other = asleep(&store, event("run.ended")).await;
+    let woken = take_chats(&store).await;
+    assert_eq!(woken.len(), 1, "another has gone to sleep");
+    assert_eq!(woken[0].run.id, own);
+    drop(store);
+    let store = place.open().await;
+    save(&store, &spec("job", vec![]), noon()).await;
+    let taken = begin(&store, "job", noon()).await;
+    assert_eq!(store.inputs(other).await.expect("read"), []);
+    store.end_run(&super::support::ending(taken.run.id, 0, Outcome::Succeeded), noon()).await.expect("ended");
+    let inputs = store.inputs(other).await.expect("read");
+    let [(1 | 2, Input { text, source: Source::Event { kind }, .. })] = &inputs[..] else { panic!("{inputs:?}") };
+    assert!(kind == "run.ended" && text.contains(&taken.run.id.to_string()), "{text}");
+    let again = begin(&store, "job", noon()).await;
+    store.end_run(&super::support::ending(again.run.id, 0, Outcome::Succeeded), noon()).await.expect("ended");
+    assert_eq!(store.inputs(other).await.expect("read").len(), 1, "it is woken once");
+}
+
+pub async fn who_waits_for_jobs_is_known_until_it_wakes(place: &impl Place) {
+    let store = place.open().await;
+    let waits = asleep(&store, vec![Wake::Job("j1".into()), Wake::Event("run.ended".into())]).await;
+    let said = asleep(&store, vec![Wake::Job("j7".into())]).await;
+    say(&store, said, "wake up").await;
+    let taken = take_chats(&store).await.remove(0);
+    let next = u32::try_from(taken.journal.len()).expect("short");
+    store.append(said, next, &[heard(2, "wake up")], None, noon()).await.expect("heard");
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.jobs_awaited().await.expect("read"), [(waits, "j1".into())]);
 }
 
 pub async fn a_sleeping_run_is_under_way(place: &impl Place) {

@@ -11,8 +11,12 @@ use super::log::{self, MOST_ROOM};
 use crate::StoreError;
 
 /// One migration a format; only ever added to.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// "owd1": tells owd's store from any other SQLite file.
 const APPLICATION_ID: i32 = 0x6f77_6431;

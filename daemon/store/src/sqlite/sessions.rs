@@ -14,6 +14,7 @@ use super::runs::{RunRow, queue_again, run_at, run_row, tell_run};
 use super::stream::tell;
 use super::tasks::{self, Definition, signed_limit};
 use super::view::{Source, View, json, maybe_micros, micros, signed, unsigned};
+use super::wakes;
 use super::writer::Tx;
 use crate::{NewSession, Page, PageRequest, RestRequest, Said, SessionError, SessionFilter, SessionRow, StoreError};
 
@@ -74,7 +75,18 @@ pub(crate) fn say(
     now: Timestamp,
 ) -> Result<Said, SessionError> {
     let row = open_session(tx, session)?;
-    let order = row.run.order;
+    Ok(put(tx, &row, input, key, now)?)
+}
+
+/// The same for the run of a session that has not ended.
+pub(crate) fn put(
+    tx: &mut Tx<'_>,
+    row: &RunRow,
+    input: &Input,
+    key: Option<&str>,
+    now: Timestamp,
+) -> Result<Said, StoreError> {
+    let (order, session) = (row.run.order, row.run.id);
     if let Some(key) = key {
         let known = tx.value("SELECT number FROM inputs WHERE run = ?1 AND key = ?2", params![order, key])?;
         if let Some(number) = known {
@@ -82,7 +94,7 @@ pub(crate) fn say(
         }
     }
     let number = tx.value("UPDATE runs SET inputs = inputs + 1 WHERE ord = ?1 RETURNING inputs", [order])?;
-    let number = unsigned(number.ok_or(SessionError::Unknown { id: session })?);
+    let number = unsigned(number.ok_or_else(|| StoreError::Unknown { kind: "session", id: session.to_string() })?);
     let text = json(input);
     tx.group.bytes += text.len() as u64;
     blobs::refer(tx, order, &text)?;
@@ -95,7 +107,7 @@ pub(crate) fn say(
         tx.change("UPDATE sessions SET title = coalesce(title, ?2) WHERE run = ?1", params![order, title_of(input)])?;
     }
     match row.run.state {
-        RunState::Idle | RunState::Queued { not_before: Some(_), .. } => queue_again(tx, &row, true, now)?,
+        RunState::Idle | RunState::Queued { not_before: Some(_), .. } => queue_again(tx, row, true, now)?,
         RunState::Queued { not_before: None, .. }
         | RunState::Running
         | RunState::Parked { .. }
@@ -151,6 +163,11 @@ pub(crate) fn inputs(view: &View<'_>, session: RunId) -> Result<Vec<(u64, Input)
 /// What a fact in the journal changes outside it: an input is in the history now and waits no longer.
 pub(crate) fn follow(tx: &mut Tx<'_>, row: &RunRow, fact: &Fact) -> Result<(), StoreError> {
     let order = row.run.order;
+    if let Fact::Input { input, .. } = fact
+        && !matches!(input.source, ow_model::Source::Owd { .. })
+    {
+        wakes::forget(tx, order)?;
+    }
     match fact {
         Fact::Input { number: Some(number), .. } => {
             let of = params![order, signed(*number)];
@@ -161,6 +178,8 @@ pub(crate) fn follow(tx: &mut Tx<'_>, row: &RunRow, fact: &Fact) -> Result<(), S
                 return Err(StoreError::Failed { what });
             }
         }
+        Fact::Slept { on, .. } => wakes::wait(tx, order, on)?,
+        Fact::TurnInterrupted { .. } | Fact::Ended { .. } => wakes::forget(tx, order)?,
         Fact::ModeSet { mode } => {
             tx.change("UPDATE sessions SET mode = ?2 WHERE run = ?1", params![order, json(mode)])?;
         }

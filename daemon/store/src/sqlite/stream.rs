@@ -3,6 +3,7 @@ use rusqlite::params;
 use serde_json::Value;
 
 use super::view::{Source, View, micros, unsigned};
+use super::wakes;
 use super::writer::Tx;
 use crate::{StoreError, StreamEvent};
 
@@ -19,7 +20,7 @@ pub(crate) fn tell(
         params![micros(now), kind, target, payload.to_string()],
     )?;
     tx.group.stream_head = Some(unsigned(position));
-    Ok(())
+    wakes::on_event(tx, kind, target, payload, now)
 }
 
 pub(crate) fn head(view: &View<'_>) -> Result<u64, StoreError> {

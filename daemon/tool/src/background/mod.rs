@@ -42,6 +42,16 @@ pub struct JobEnded {
     pub how: String,
 }
 
+/// Where a job stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum JobStanding {
+    /// The session has none of this id, or it was one of an earlier life of owd, or of long ago.
+    Unknown,
+    Running,
+    /// How it ended.
+    Ended(String),
+}
+
 type JobKey = (RunId, String);
 
 struct Job {
@@ -73,7 +83,7 @@ impl Default for Background {
 
 impl Background {
     /// Hears of every job that ends from now on. A listener that is far behind may miss some, and then looks at
-    /// [`is_running`](Self::is_running).
+    /// [`standing`](Self::standing).
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<JobEnded> {
         self.ends.subscribe()
@@ -82,7 +92,17 @@ impl Background {
     /// Whether the session has such a job and it runs.
     #[must_use]
     pub fn is_running(&self, run: RunId, job: &str) -> bool {
-        self.lock().get(&(run, job.to_owned())).is_some_and(|job| job.end.is_none())
+        self.standing(run, job) == JobStanding::Running
+    }
+
+    /// Where the session's job of this id stands.
+    #[must_use]
+    pub fn standing(&self, run: RunId, job: &str) -> JobStanding {
+        match self.lock().get(&(run, job.to_owned())) {
+            None => JobStanding::Unknown,
+            Some(Job { end: None, .. }) => JobStanding::Running,
+            Some(Job { end: Some(end), .. }) => JobStanding::Ended(how(end)),
+        }
     }
 
     /// Ends the session's jobs and forgets what they printed: it is over.

@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Call, Fact, Intent, ItemId, ItemKind, Outcome, Position, Purpose, Usage};
+use ow_model::{Call, Fact, Intent, ItemId, ItemKind, Outcome, Position, Purpose, Usage, Wake};
 
 use crate::{Doubt, Permission};
 
@@ -37,7 +37,7 @@ pub enum AgentEffect {
     /// Park until a person raises the budget, or not.
     AskBudget { position: Position, text: String },
     /// Journal `Slept`: the session goes on at `until`, or when it hears an input.
-    Sleep { position: Position, until: Option<Timestamp>, on: Vec<String>, note: String },
+    Sleep { position: Position, until: Option<Timestamp>, on: Vec<Wake>, note: String },
     /// A person opened this folder: see where it leads and whether it may be, journal `RootGranted`, and `Done` with what
     /// the model is told.
     Grant { position: Position, path: String, writable: bool, by: String },

@@ -1,7 +1,7 @@
 //! Tools that the turn itself performs: they ask a person, note, sleep or delegate.
 
 use jiff::Timestamp;
-use ow_model::{Answer, CallErrorKind, CallResult, Fact, ItemKind, Mode, Position, Question, Resolution, Span};
+use ow_model::{Answer, CallErrorKind, CallResult, Fact, ItemKind, Mode, Position, Question, Resolution, Span, Wake};
 use serde_json::{Value, json};
 
 use super::batch::OpenCall;
@@ -60,7 +60,7 @@ pub fn arguments_of(kind: ToolKind) -> Option<Value> {
         ToolKind::WakeOn => (
             json!({
                 "job": text("a background job that ends"),
-                "event": text("an event that comes"),
+                "event": text("the type of an event that comes, as run.ended"),
                 "when": text("at the latest at this instant"),
                 "for": text("at the latest after this time, as 15m"),
                 "note": text("what to do then; you will be told"),
@@ -203,10 +203,9 @@ fn directory(args: &Value) -> (String, bool) {
     (word(args, "path").to_owned(), args.get("writable").and_then(Value::as_bool).unwrap_or(false))
 }
 
-fn wakes(args: &Value) -> Vec<String> {
-    let many = args.get("on").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let on = ["job", "event", "on"].iter().filter_map(|key| args.get(*key)?.as_str()).chain(many);
-    on.filter(|on| !on.trim().is_empty()).map(str::to_owned).collect()
+fn wakes(args: &Value) -> Vec<Wake> {
+    let given = |key: &str| Some(word(args, key).trim().to_owned()).filter(|text| !text.is_empty());
+    given("job").map(Wake::Job).into_iter().chain(given("event").map(Wake::Event)).collect()
 }
 
 fn until(args: &Value, at: Timestamp) -> Result<Option<Timestamp>, String> {

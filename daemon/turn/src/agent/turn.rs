@@ -4,7 +4,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ow_model::{
     BlobHash, Call, CallHash, Failure, Input, ItemId, Message, Mode, Outcome, Position, Purpose, ToolName, TurnOutcome,
-    Usage, Why,
+    Usage, Wake, Why,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -173,7 +173,7 @@ pub struct Outgoing<'a> {
 pub struct Sleep {
     pub position: Position,
     pub until: Option<Timestamp>,
-    pub on: Vec<String>,
+    pub on: Vec<Wake>,
     pub note: String,
 }
 
