@@ -156,18 +156,6 @@ impl Kind {
     }
 
     fn schema(self) -> Value {
-        let hidden = json!({ "anyOf": [
-            { "type": "string" },
-            {
-                "type": "object",
-                "properties": {
-                    "secret": { "type": "string", "description": "the name of a stored secret; never its value" },
-                    "prefix": { "type": "string", "description": "what stands before the value, such as \"Bearer \"" },
-                },
-                "required": ["secret"],
-                "additionalProperties": false,
-            },
-        ] });
         match self {
             Self::Text => json!({ "type": "string" }),
             Self::Time => json!({ "type": "string", "format": "duration" }),
@@ -175,13 +163,28 @@ impl Kind {
             Self::OneOf(words) => json!({ "type": "string", "enum": words }),
             Self::Name => json!({ "type": "string", "minLength": 1 }),
             Self::Argv => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
-            Self::Hidden => hidden,
-            Self::HiddenMap => json!({ "type": "object", "additionalProperties": hidden }),
+            Self::Hidden => hidden(),
+            Self::HiddenMap => json!({ "type": "object", "additionalProperties": hidden() }),
             Self::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Self::Flag => json!({ "type": "boolean" }),
             Self::Names => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
         }
     }
+}
+
+fn hidden() -> Value {
+    json!({ "anyOf": [
+        { "type": "string" },
+        {
+            "type": "object",
+            "properties": {
+                "secret": { "type": "string", "description": "the name of a stored secret; never its value" },
+                "prefix": { "type": "string", "description": "what stands before the value, such as \"Bearer \"" },
+            },
+            "required": ["secret"],
+            "additionalProperties": false,
+        },
+    ] })
 }
 
 fn without_zero(text: &str) -> Result<(), String> {

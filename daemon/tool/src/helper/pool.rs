@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,15 +20,21 @@ use super::process::{self, is_below};
 use super::wire::{self, FromHelper};
 use crate::{Background, shell};
 
-/// Without work for so long, the spare helper goes.
+/// Without work for so long, a spare helper goes.
 const IDLE: Duration = Duration::from_secs(10);
 const START_LIMIT: Duration = Duration::from_secs(20);
+/// Helpers for each processor with which calls of a moment are served as fast as can be.
+const ENOUGH: usize = 4;
+/// For so long a call waits for one of those before yet another is started.
+const MOMENT: Duration = Duration::from_millis(5);
 
-/// Starts helpers, hands them on from call to call, and keeps at most one spare for as long as there is work.
+/// Starts helpers, hands them on from call to call, and keeps as many spare ones as the machine has processors for as
+/// long as there is work.
 ///
 /// A call that finds none at hand gets the first that is free: one that another call is done with, or a fresh one.
-/// No more of these are started at once than the machine has processors: many calls at once, each of a moment, then
-/// share a few helpers, where as many starts would hold up each other.
+/// No more of these are started at once than the machine has processors, and past some for each processor only after a
+/// moment: many calls at once, each of a moment, then share a few helpers, where as many starts would hold up each
+/// other. However many hang, another one is started.
 #[derive(Clone)]
 pub struct Helpers {
     shared: Arc<Shared>,
@@ -37,8 +43,10 @@ pub struct Helpers {
 pub(super) struct Shared {
     program: PathBuf,
     args: Vec<OsString>,
-    spare: Mutex<Option<Spare>>,
-    /// Calls without a helper, in the order in which they came. While there are any, there is no spare.
+    processors: usize,
+    /// The one that had work last stands last.
+    spare: Mutex<Vec<Spare>>,
+    /// Calls without a helper, in the order in which they came. While there are any, no helper is spare.
     waiting: Mutex<VecDeque<oneshot::Sender<io::Result<Helper>>>>,
     starts: Semaphore,
     pub(super) background: Background,
@@ -58,12 +66,14 @@ impl Helpers {
     /// Helpers are started as `program args…`, with nothing of the environment in which a key could stand.
     #[must_use]
     pub fn new(program: PathBuf, args: Vec<OsString>) -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
         let shared = Shared {
             program,
             args,
+            processors,
             spare: Mutex::default(),
             waiting: Mutex::default(),
-            starts: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
+            starts: Semaphore::new(processors),
             background: Background::default(),
             live: Mutex::default(),
             closed: CancellationToken::new(),
@@ -109,10 +119,12 @@ impl Helpers {
         live.into_iter().any(|helper| is_below(pid, helper)) || super::leftover::is_marked(pid)
     }
 
-    /// Ends the spare helper and waits until all that ran here has been taken note of.
+    /// Ends the spare helpers and waits until all that ran here has been taken note of.
     pub async fn close(&self) {
         self.shared.closed.cancel();
-        drop(self.shared.take_spare());
+        while let Some(helper) = self.shared.take_spare() {
+            drop(helper);
+        }
         lock(&self.shared.waiting).clear();
         self.shared.tracker.close();
         self.shared.tracker.wait().await;
@@ -139,8 +151,14 @@ impl Shared {
         shared.tracker.spawn(async move {
             let Ok(_place) = own.starts.acquire().await else { return };
             // Others may have become free meanwhile.
-            if lock(&own.waiting).iter().all(oneshot::Sender::is_closed) {
+            if own.nobody_waits() {
                 return;
+            }
+            if lock(&own.live).len() >= own.processors * ENOUGH {
+                sleep(MOMENT).await;
+                if own.nobody_waits() {
+                    return;
+                }
             }
             match Self::start(&own).await {
                 Ok(helper) => Self::offer(&own, helper),
@@ -154,9 +172,13 @@ impl Shared {
         });
     }
 
+    fn nobody_waits(&self) -> bool {
+        lock(&self.waiting).iter().all(oneshot::Sender::is_closed)
+    }
+
     /// Starts a spare in the background.
     fn refill(shared: &Arc<Self>) {
-        if shared.closed.is_cancelled() || lock(&shared.spare).is_some() {
+        if shared.closed.is_cancelled() || !lock(&shared.spare).is_empty() {
             return;
         }
         let own = Arc::clone(shared);
@@ -168,7 +190,7 @@ impl Shared {
         });
     }
 
-    /// Gives a helper without work to the call that waits longest; where none waits it becomes the spare, and goes
+    /// Gives a helper without work to the call that waits longest; where none waits it becomes a spare one, and goes
     /// when nobody took it for a while.
     pub(super) fn offer(shared: &Arc<Self>, helper: Helper) {
         let mut helper = helper;
@@ -180,29 +202,33 @@ impl Shared {
         let taken = CancellationToken::new();
         {
             let mut spare = lock(&shared.spare);
-            if spare.is_some() || shared.closed.is_cancelled() {
+            if spare.len() >= shared.processors || shared.closed.is_cancelled() {
                 return;
             }
-            *spare = Some(Spare { helper, taken: taken.clone() });
+            spare.push(Spare { helper, taken: taken.clone() });
         }
         let own = Arc::clone(shared);
         shared.tracker.spawn(async move {
-            let idle = tokio::select! {
+            tokio::select! {
                 () = taken.cancelled() => return,
-                () = own.closed.cancelled() => true,
-                () = tokio::time::sleep(IDLE) => true,
-            };
-            debug_assert!(idle);
-            let mut spare = lock(&own.spare);
-            // Another spare may stand there by now.
-            if !taken.is_cancelled() {
-                drop(spare.take());
+                () = own.closed.cancelled() => {}
+                () = sleep(IDLE) => {}
             }
+            // Dropped after the lock: that takes a look at the pool.
+            let gone = own.take_spare_if(|spare| spare.taken == taken);
+            drop(gone);
         });
     }
 
     fn take_spare(&self) -> Option<Helper> {
-        let Spare { helper, taken } = lock(&self.spare).take()?;
+        self.take_spare_if(|_| true)
+    }
+
+    /// The last spare helper of which this is true.
+    fn take_spare_if(&self, wanted: impl Fn(&Spare) -> bool) -> Option<Helper> {
+        let mut spare = lock(&self.spare);
+        let at = spare.iter().rposition(wanted)?;
+        let Spare { helper, taken } = spare.remove(at);
         taken.cancel();
         Some(helper)
     }

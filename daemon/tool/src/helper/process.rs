@@ -1,6 +1,7 @@
 //! What the kernel tells of processes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::sync::OnceLock;
 
 /// When a process began, in clock ticks after boot; with the pid it names one process until the next boot.
@@ -49,7 +50,10 @@ pub(crate) struct Stat {
 
 impl Stat {
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        // The line is shorter, and comes whole with the first reading.
+        let mut line = [0; 2048];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Self::parse(&line[..length])
     }
 
     /// The name in brackets may hold anything, brackets and line ends included, so fields count from the last one.
