@@ -40,13 +40,15 @@ pub(crate) struct Facts {
 pub(crate) struct OwdControl {
     facts: Facts,
     own_uid: u32,
+    accounts: people::Accounts,
     /// What the last reload found wrong; the configuration before it stands.
     faults: RwLock<Vec<String>>,
 }
 
 impl OwdControl {
     pub(crate) fn new(facts: Facts) -> Self {
-        Self { facts, own_uid: rustix::process::getuid().as_raw(), faults: RwLock::new(vec![]) }
+        let (own_uid, accounts) = (rustix::process::getuid().as_raw(), people::Accounts::of_machine());
+        Self { facts, own_uid, accounts, faults: RwLock::new(vec![]) }
     }
 
     fn config(&self) -> Arc<Standing> {
@@ -89,6 +91,10 @@ impl OwdControl {
 impl Control for OwdControl {
     fn wake(&self) {
         self.facts.automation.wake();
+    }
+
+    fn wake_for_work(&self) {
+        self.facts.automation.wake_for_work();
     }
 
     fn expect_call(&self) {
@@ -186,7 +192,7 @@ impl Control for OwdControl {
     }
 
     fn person_of_uid(&self, uid: u32) -> Option<Person> {
-        people::person_of(&self.config().config, self.own_uid, uid)
+        people::person_of(&self.config().config, &self.accounts, self.own_uid, uid)
     }
 
     fn may_answer(&self, person: &Person, item: &Item) -> bool {

@@ -28,6 +28,7 @@ use crate::control::{Facts, OwdControl};
 use crate::demo::Narrator;
 use crate::detach::{DETACHED, READY_LINE};
 use crate::log::Log;
+use crate::people::{Accounts, person_of};
 
 /// Workers kept for runs that go on after an answer.
 const ANSWERED_WORKERS: usize = 2;
@@ -248,7 +249,8 @@ impl Life {
             .with_context(|| format!("cannot listen on {address} ([server] tcp)"))?;
         let key = crate::key::load_or_create(&file)?;
         let uid = rustix::process::getuid().as_raw();
-        let person = crate::people::person_of(&self.config, uid, uid).unwrap_or_else(|| Person("owner".into()));
+        let accounts = Accounts::of_machine();
+        let person = person_of(&self.config, &accounts, uid, uid).unwrap_or_else(|| Person("owner".into()));
         Ok(Some(Tcp { listener, key, person, allowed_origins: self.config.server.allowed_origins.clone() }))
     }
 }

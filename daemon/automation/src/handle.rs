@@ -64,6 +64,11 @@ impl Handle {
         self.shared.watch_hint.notify_one();
     }
 
+    /// The same where no task was saved or deleted, so that nobody has to look for watches.
+    pub fn wake_for_work(&self) {
+        self.shared.timer_hint.notify_one();
+    }
+
     /// The kill switch: nothing starts from here on, and what runs is interrupted, to go on after
     /// [`Handle::resume_all`]. Returns when that is durable; runs take a moment longer to stand still.
     pub async fn pause_all(&self, by: &str) -> Result<(), StoreError> {

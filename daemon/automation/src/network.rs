@@ -6,12 +6,12 @@ pub(crate) fn is_up() -> bool {
     if !cfg!(target_os = "linux") {
         return true;
     }
-    let ipv4 = std::fs::read_to_string("/proc/net/route");
-    let ipv6 = std::fs::read_to_string("/proc/net/ipv6_route");
-    if ipv4.is_err() && ipv6.is_err() {
+    let ipv4 = std::fs::read_to_string("/proc/net/route").map(|table| has_ipv4_default(&table));
+    if let Ok(true) = ipv4 {
         return true;
     }
-    ipv4.is_ok_and(|table| has_ipv4_default(&table)) || ipv6.is_ok_and(|table| has_ipv6_default(&table))
+    let ipv6 = std::fs::read_to_string("/proc/net/ipv6_route").map(|table| has_ipv6_default(&table));
+    matches!((ipv4, ipv6), (_, Ok(true)) | (Err(_), Err(_)))
 }
 
 const UP: u32 = 0x1;

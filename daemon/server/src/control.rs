@@ -13,6 +13,11 @@ pub trait Control: Send + Sync + 'static {
     /// Something may be due or queued now. A hint, and cheap.
     fn wake(&self);
 
+    /// The same where no task has changed: an event, an answer or a message came.
+    fn wake_for_work(&self) {
+        self.wake();
+    }
+
     /// A call is about to be let through: what can be made ready for it may be. A hint, and cheap.
     fn expect_call(&self) {}
 

@@ -1,7 +1,9 @@
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
+/// A line of `stat` is shorter, and comes whole with the first reading.
+const LINE: usize = 2048;
 /// Longer chains of ancestors are not believed.
 const DEPTH: usize = 4096;
 
@@ -51,8 +53,10 @@ struct Stat {
 impl Stat {
     fn of(pid: u32) -> io::Result<Self> {
         // Not as text: a process may name itself with any bytes.
-        let line = fs::read(format!("/proc/{pid}/stat"))?;
-        Self::parse(&line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable /proc stat line"))
+        let mut line = [0; LINE];
+        let length = File::open(format!("/proc/{pid}/stat"))?.read(&mut line)?;
+        Self::parse(&line[..length])
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable /proc stat line"))
     }
 
     fn parse(line: &[u8]) -> Option<Self> {

@@ -28,7 +28,7 @@ pub(super) async fn accept(
     let answers = api.store.accept_events(&events, api.control.now()).await?;
     let accepted = answers.iter().filter(|answer| **answer == Accepted::New).count() as u64;
     if accepted > 0 {
-        api.control.wake();
+        api.control.wake_for_work();
     }
     Ok(Answer(AcceptedEvents { accepted, duplicates: answers.len() as u64 - accepted }))
 }

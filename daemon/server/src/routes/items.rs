@@ -61,7 +61,7 @@ pub(super) async fn answer(
         api.control.expect_call();
     }
     let resolved = api.store.resolve(item.id, &answer, &caller.0, api.control.now()).await?;
-    api.control.wake();
+    api.control.wake_for_work();
     Ok(Answered(item_view(resolved.item)))
 }
 

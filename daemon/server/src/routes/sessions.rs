@@ -114,7 +114,7 @@ pub(super) async fn say(
     let attachments = keep(&api, attachments).await?;
     let input = Input { text, attachments, source: Source::Person { person: caller.0.person.clone() } };
     let said = api.store.say(id, &input, key.as_deref(), api.control.now()).await?;
-    api.control.wake();
+    api.control.wake_for_work();
     let session = session_view(&present(&api, id).await?, None);
     Ok(Answer(SentMessage { number: said.number, new: said.new, session }))
 }
@@ -161,7 +161,7 @@ pub(super) async fn interrupt(
 ) -> Result<Answer<SessionView>, Problem> {
     let id = find::session(&api, &text).await?.run.id;
     deliver(&api, id, &Command::Interrupt { by: caller.name().into() }).await?;
-    api.control.wake();
+    api.control.wake_for_work();
     Ok(Answer(session_view(&present(&api, id).await?, None)))
 }
 
@@ -204,7 +204,7 @@ pub(super) async fn compact(
 ) -> Result<Answer<SessionView>, Problem> {
     let id = find::session(&api, &text).await?.run.id;
     deliver(&api, id, &Command::Compact).await?;
-    api.control.wake();
+    api.control.wake_for_work();
     Ok(Answer(session_view(&present(&api, id).await?, None)))
 }
 
