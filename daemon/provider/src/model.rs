@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use ow_model::Usage;
 use serde::Deserialize;
@@ -15,8 +16,16 @@ const OUTPUT: u32 = 32_000;
 /// What is known of models: the shipped table, and the user's on top of it.
 #[derive(Clone, Debug, Default)]
 pub struct ModelTable {
-    entries: BTreeMap<String, ModelEntry>,
+    own: BTreeMap<String, ModelEntry>,
+    on_shipped: bool,
 }
+
+/// Read when a model is first looked up: an owd that asks none starts without it.
+static SHIPPED_ENTRIES: LazyLock<BTreeMap<String, ModelEntry>> = LazyLock::new(|| {
+    let mut table = ModelTable::default();
+    table.extend(SHIPPED, "models.toml").expect("a test parses the shipped table");
+    table.own
+});
 
 /// A model of the table.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -104,9 +113,7 @@ impl ModelTable {
     /// The table that comes with owd: `config/models.toml`.
     #[must_use]
     pub fn shipped() -> Self {
-        let mut table = Self::default();
-        table.extend(SHIPPED, "models.toml").expect("a test parses the shipped table");
-        table
+        Self { own: BTreeMap::new(), on_shipped: true }
     }
 
     /// Adds a user's table; an entry replaces one of the same name whole. `place` names it in errors.
@@ -119,27 +126,34 @@ impl ModelTable {
             let Some((provider, model)) = entry.name.split_once(':').filter(|(_, model)| !model.is_empty()) else {
                 return Err(ModelTableError::Name { place: place.into(), name: entry.name });
             };
-            self.entries.insert(key(provider, model), entry);
+            self.own.insert(key(provider, model), entry);
         }
         Ok(())
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.entries == other.entries
+        self.on_shipped == other.on_shipped && self.own == other.own
+    }
+
+    fn get(&self, key: &str) -> Option<&ModelEntry> {
+        self.own.get(key).or_else(|| self.on_shipped.then(|| SHIPPED_ENTRIES.get(key)).flatten())
     }
 
     /// By name, in the order of the alphabet.
     pub fn entries(&self) -> impl Iterator<Item = &ModelEntry> {
-        self.entries.values()
+        let shipped = self.on_shipped.then(|| SHIPPED_ENTRIES.iter()).into_iter().flatten();
+        let all: BTreeMap<&str, &ModelEntry> =
+            shipped.chain(&self.own).map(|(key, entry)| (key.as_str(), entry)).collect();
+        all.into_values()
     }
 
     /// The entry of a model, also under a dated or variant name (`claude-haiku-4-5-20251001`, `…:free`).
     #[must_use]
     pub fn entry(&self, provider: &str, model: &str) -> Option<&ModelEntry> {
-        let exact = self.entries.get(&key(provider, model));
+        let exact = self.get(&key(provider, model));
         exact
-            .or_else(|| self.entries.get(&key(provider, plain(model))))
-            .or_else(|| self.entries.get(&key(provider, plain(plain(model)))))
+            .or_else(|| self.get(&key(provider, plain(model))))
+            .or_else(|| self.get(&key(provider, plain(plain(model)))))
     }
 
     /// What the model can do; for one that is not in the table, what its family can.
