@@ -9,7 +9,7 @@ use ow_store::{Store, TakenRun};
 use ow_tool::{Helpers, Limits, Place, Toolbox};
 use tracing::{Instrument, error, info_span};
 
-use crate::agent::{AgentCourse, Agents};
+use crate::agent::{AgentCourse, Agents, Kits};
 use crate::course::Course;
 use crate::{Command, Commands, Hooks, Live, Stop};
 
@@ -55,6 +55,7 @@ pub(crate) struct Standing {
     pub(crate) settings: Settings,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) agents: Option<Agents>,
+    pub(crate) kits: Kits,
 }
 
 impl Engine {
@@ -63,7 +64,7 @@ impl Engine {
         let Parts { store, clock, toolbox, helpers, settings, secrets, hooks, home, runs_dir, grace, limits, agents } =
             parts;
         let hooks = RwLock::new(Arc::new(hooks));
-        let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents }));
+        let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents, kits: Kits::default() }));
         let (live, commands) = (Live::new(), Commands::new());
         Arc::new(Self {
             store,
@@ -84,7 +85,8 @@ impl Engine {
     /// Replaces the policy's settings and the secrets for every call that is admitted from now on, and the models
     /// for every session that a worker takes from now on.
     pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>, agents: Option<Agents>) {
-        *self.standing.write().expect("no holder panics") = Arc::new(Standing { settings, secrets, agents });
+        *self.standing.write().expect("no holder panics") =
+            Arc::new(Standing { settings, secrets, agents, kits: Kits::default() });
     }
 
     /// Replaces the hooks for every call and session from now on.

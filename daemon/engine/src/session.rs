@@ -716,7 +716,12 @@ mod tests {
 
     #[test]
     fn a_fetch_is_led_to_any_public_host_until_text_of_outside_may_have_chosen_the_way() {
-        let standing = Standing { settings: ow_policy::Settings::default(), secrets: Arc::default(), agents: None };
+        let standing = Standing {
+            settings: ow_policy::Settings::default(),
+            secrets: Arc::default(),
+            agents: None,
+            kits: crate::agent::Kits::default(),
+        };
         let named_hosts = ["named.example".to_owned()];
         let allow = ["allowed.example".to_owned()];
         let led = |risk: Risk, tainted: bool| {

@@ -4,6 +4,7 @@ mod asking;
 mod calls;
 mod granting;
 mod inputs;
+mod kit;
 mod model;
 mod prompt;
 mod sent;
@@ -23,6 +24,7 @@ use ow_store::{StoreError, TakenRun};
 use ow_turn::{AgentEffect, AgentSetup, AgentTurn, Progress, Sleep};
 use tracing::info;
 
+pub(crate) use kit::Kits;
 pub use sent::{SentBody, SentRequest, sent_requests};
 pub use setup::{Agents, ModelDefaults};
 
@@ -133,7 +135,7 @@ impl AgentCourse {
         }
         let setup = AgentSetup {
             spec: Arc::clone(&spec),
-            tools: equipment.declared.clone(),
+            tools: Arc::clone(&equipment.declared),
             max_iterations: equipment.max_iterations,
             prices: equipment.prices(chosen),
         };

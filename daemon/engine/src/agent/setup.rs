@@ -3,10 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use ow_model::TaskSpec;
-use ow_provider::{Price, Router, ToolDeclaration, Tools};
-use ow_tool::{Declaration, Place};
-use ow_turn::{Prices, ToolDecl, ToolKind};
+use ow_provider::{Price, Router, Tools};
+use ow_tool::Place;
+use ow_turn::{Prices, ToolDecl};
 
+use super::kit::Kit;
 use super::prompt;
 use super::shelf::Shelf;
 use crate::engine::Engine;
@@ -43,7 +44,7 @@ pub(super) struct Equipment {
     pub(super) failover: Vec<String>,
     pub(super) max_iterations: u32,
     pub(super) compaction_cap: u64,
-    pub(super) declared: Vec<ToolDecl>,
+    pub(super) declared: Arc<[ToolDecl]>,
     pub(super) tools: Tools,
     /// Hosts that a person or the task named.
     pub(super) named_hosts: Vec<String>,
@@ -59,32 +60,7 @@ impl Equipment {
         let agent = spec.agent.clone().unwrap_or_default();
         let agents = engine.agents();
         let defaults = agents.as_ref().map(|agents| agents.defaults.clone()).unwrap_or_default();
-        let may = |name: &ow_model::ToolName| agent.tools.as_ref().is_none_or(|tools| tools.contains(name));
-        let mut declared = vec![];
-        let mut shown = vec![];
-        let overrides = &engine.standing().settings.tool_risk;
-        for Declaration { spec: tool, .. } in engine.toolbox.declarations(overrides) {
-            let kind = kind(tool.name.as_str());
-            // To end a job reads nothing, though nobody has to be asked about it.
-            let reads =
-                tool.risk == ow_model::Risk::Read && kind == ToolKind::Plain && tool.name.as_str() != "job_kill";
-            if !may(&tool.name) || (is_nested && !reads) {
-                continue;
-            }
-            declared.push(ToolDecl {
-                name: tool.name.clone(),
-                schema: tool.schema.clone(),
-                risk: tool.risk,
-                reuse: tool.reuse,
-                gui: tool.gui,
-                kind,
-            });
-            shown.push(ToolDeclaration {
-                name: tool.name.to_string(),
-                description: tool.summary.to_owned(),
-                parameters: tool.schema,
-            });
-        }
+        let Kit { declared, shown } = Kit::of(engine, spec, is_nested);
         let max = agent.max_iterations.or(defaults.max_iterations).unwrap_or(MAX_ITERATIONS);
         let mut named_hosts = vec![];
         for text in agent.goal.iter().chain(&agent.instructions) {
@@ -97,7 +73,7 @@ impl Equipment {
             max_iterations: if is_nested { max.min(SUB_AGENT_ITERATIONS) } else { max },
             compaction_cap: defaults.compaction_cap.unwrap_or(250_000),
             declared,
-            tools: Tools::new(shown),
+            tools: shown,
             named_hosts,
             system: OnceLock::new(),
             is_chat: agent.goal.is_none(),
@@ -125,19 +101,5 @@ impl Equipment {
                 self.named_hosts.push(host);
             }
         }
-    }
-}
-
-/// Which tools the turn itself performs.
-fn kind(name: &str) -> ToolKind {
-    match name {
-        "ask_user" => ToolKind::AskUser,
-        "propose_plan" => ToolKind::ProposePlan,
-        "request_directory" => ToolKind::RequestDirectory,
-        "todo_write" => ToolKind::Todo,
-        "sleep_until" => ToolKind::SleepUntil,
-        "wake_on" => ToolKind::WakeOn,
-        "delegate" => ToolKind::SubAgent,
-        _ => ToolKind::Plain,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
     pub spec: Arc<TaskSpec>,
-    pub tools: Vec<ToolDecl>,
+    pub tools: Arc<[ToolDecl]>,
     /// Model calls of one turn.
     pub max_iterations: u32,
     pub prices: Option<Prices>,
