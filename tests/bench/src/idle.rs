@@ -54,11 +54,26 @@ fn ticks(pid: u32) -> u64 {
     [11, 12].iter().filter_map(|index| fields.get(*index)?.parse::<u64>().ok()).sum()
 }
 
+/// PSS of a process and of all below it, in KiB.
+pub(crate) fn family(pid: u32) -> f64 {
+    let own = try_kib(pid, "Pss:").unwrap_or(0.0);
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    let children: Vec<u32> =
+        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    own + children.into_iter().map(family).sum::<f64>()
+}
+
 /// A line of `smaps_rollup`, in KiB.
 pub(crate) fn kib(pid: u32, name: &str) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");
-    let line = text.lines().find(|line| line.starts_with(name)).expect("the kernel tells it");
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+    try_kib(pid, name).expect("it runs")
+}
+
+/// The same; none: the process has ended.
+fn try_kib(pid: u32, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small counts")]

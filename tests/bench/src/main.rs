@@ -3,6 +3,7 @@
 //! `cargo run --release -p ow-bench` after `cargo build --release`; `--quick` takes smaller numbers, words name the
 //! measurements to make. Nothing is asserted: a figure is printed with its spread, met or not.
 
+mod agent;
 mod figure;
 mod http;
 mod idle;
@@ -11,6 +12,7 @@ mod lateness;
 mod load;
 mod size;
 mod start;
+mod stub;
 mod throughput;
 
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let scale = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
     let wanted: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
-    let measurements: [(&str, Measure); 7] = [
+    let measurements: [(&str, Measure); 8] = [
         ("size", size::measure),
         ("start", start::measure),
         ("idle", idle::measure),
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ("throughput", throughput::measure),
         ("inbox", inbox::measure),
         ("owctl", start::measure_owctl),
+        ("agent", agent::measure),
     ];
     let mut figures = Figures::default();
     for (name, measure) in measurements {
