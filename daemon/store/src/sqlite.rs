@@ -486,8 +486,17 @@ impl Store for SqliteStore {
     }
 
     async fn rules(&self, task: Option<&TaskName>, now: Timestamp) -> Result<Vec<Rule>, StoreError> {
-        let task = task.cloned();
-        self.readers.read(move |view| rules::rules(view, task.as_ref(), now)).await
+        let no_rules = &self.shared.no_rules;
+        if no_rules.hold() {
+            return Ok(vec![]);
+        }
+        let (task, version) = (task.cloned(), no_rules.version());
+        let read = move |view: &View<'_>| Ok((rules::rules(view, task.as_ref(), now)?, rules::are_none(view)?));
+        let (found, none): (_, bool) = self.readers.read::<_, StoreError, _>(read).await?;
+        if none {
+            no_rules.note_none(version);
+        }
+        Ok(found)
     }
 
     async fn audit(&self, filter: &AuditFilter, page: &PageRequest) -> Result<Page<AuditEntry>, StoreError> {

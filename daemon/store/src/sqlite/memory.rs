@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use ow_model::{CallHash, TaskId, TaskSpec};
 use ow_schedule::Schedule;
 
+use super::rules::NoRules;
 use super::watchers::Watchers;
 
 /// Revisions kept parsed and compiled.
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     /// Backups in progress: meanwhile no content-addressed file is removed.
     pub(crate) backups: AtomicUsize,
     pub(crate) watchers: Watchers,
+    pub(crate) no_rules: NoRules,
     pub(crate) arguments: RwLock<ShownArguments>,
 }
 

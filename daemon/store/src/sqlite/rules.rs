@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use jiff::Timestamp;
 use ow_model::{Audited, Decided, Rule, RuleId, RuleScope, TaskName};
 use rusqlite::params;
@@ -16,12 +18,45 @@ fn rule_of(record: &Record<'_>) -> Result<Rule, Broken> {
     Ok(Rule { uses_left, used: record.number(3)?, ..record.json(1)? })
 }
 
-pub(crate) fn add_rule(view: &View<'_>, rule: &Rule) -> Result<(), StoreError> {
+/// Whether there is any rule at all, as far as it is known: mostly there is none, and then calls are judged without
+/// a look into the store.
+#[derive(Debug, Default)]
+pub(crate) struct NoRules {
+    /// How often rules were added.
+    added: AtomicU64,
+    /// One more than `added` was when there was none; 0: not known.
+    none_at: AtomicU64,
+}
+
+impl NoRules {
+    pub(crate) fn hold(&self) -> bool {
+        // In this order: what is added in between is noticed.
+        let none_at = self.none_at.load(Ordering::SeqCst);
+        none_at == self.added.load(Ordering::SeqCst) + 1
+    }
+
+    /// After the commit, and before anyone is told of it.
+    pub(crate) fn note_added(&self) {
+        self.added.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// To be asked before a reading begins, for [`NoRules::note_none`] after it.
+    pub(crate) fn version(&self) -> u64 {
+        self.added.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn note_none(&self, version: u64) {
+        self.none_at.store(version + 1, Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn add_rule(tx: &mut Tx<'_>, rule: &Rule) -> Result<(), StoreError> {
     let task = match &rule.scope {
         RuleScope::Task(name) => Some(name.as_str()),
         RuleScope::Everywhere => None,
     };
-    view.change(
+    tx.group.rule_added = true;
+    tx.change(
         "INSERT INTO rules (id, task_name, rule, expires_at, uses_left, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (id) DO UPDATE SET task_name = ?2, rule = ?3, expires_at = ?4, uses_left = ?5, used = ?6",
         params![
@@ -84,6 +119,11 @@ pub(crate) fn rules(view: &View<'_>, task: Option<&TaskName>, now: Timestamp) ->
             rule_of,
         ),
     }
+}
+
+/// Whether there is none, for whatever task.
+pub(crate) fn are_none(view: &View<'_>) -> Result<bool, StoreError> {
+    Ok(!view.exists("SELECT 1 FROM rules", [])?)
 }
 
 /// Counts a use. A rule that was removed, used up or expired meanwhile permits nothing: the caller judges again.

@@ -5,5 +5,6 @@ mod damage;
 mod directory;
 mod full;
 mod history;
+mod rules;
 mod support;
 mod zones;

@@ -52,6 +52,7 @@ pub(crate) struct Group {
     pub(crate) stream_head: Option<u64>,
     /// Content-addressed files whose rows are gone.
     pub(crate) unlink: Vec<PathBuf>,
+    pub(crate) rule_added: bool,
     /// Bytes of long texts, for the checkpoint.
     pub(crate) bytes: u64,
     /// Sessions whose watchers will look again. One too many costs a look, so an undone fact takes none back.
@@ -210,6 +211,9 @@ impl Desk {
         } else {
             if let Some(head) = group.stream_head {
                 self.stream_head.send_replace(head);
+            }
+            if group.rule_added {
+                self.memory.shared.no_rules.note_added();
             }
             self.memory.shared.watchers.tell(&group.touched);
             for path in group.unlink {
