@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ow_config::Config;
-use ow_mail::MailSettings;
+use ow_mail::{Dns, MailSettings};
 use ow_model::{Item, Person};
 use ow_reply::Phrases;
 
@@ -79,7 +79,12 @@ pub(crate) fn mail_settings(config: &Config) -> MailSettings {
     let people = config.people.iter().map(|(name, person)| (Person(name.clone()), person.mail.clone())).collect();
     // The configuration holds no phrase that cannot be used.
     let phrases = Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default();
-    MailSettings { relay: config.mail.authserv_id.clone(), phrases, people }
+    let dns = match (config.mail.signatures, config.mail.dns) {
+        (false, _) => Dns::Off,
+        (true, None) => Dns::System,
+        (true, Some(server)) => Dns::At(server),
+    };
+    MailSettings { relay: config.mail.authserv_id.clone(), dns, phrases, people }
 }
 
 #[cfg(test)]

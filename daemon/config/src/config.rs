@@ -240,13 +240,18 @@ pub enum WireFormat {
 }
 
 /// Mail that comes in.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MailConfig {
     /// The relay whose topmost `Authentication-Results` is believed, by the name it gives itself there. None: only a
     /// signature proves a sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authserv_id: Option<String>,
+    /// Whether a signature of the sender's own domain proves who sent a mail.
+    pub signatures: bool,
+    /// The DNS server that is asked for the keys of signatures. None: those of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns: Option<SocketAddr>,
 }
 
 /// Somebody who may answer.
@@ -369,7 +374,7 @@ impl Config {
             },
             tool_risk: BTreeMap::new(),
             inbox: InboxConfig { expiry: days(14), reminder: days(1), approve_words: vec![], deny_words: vec![] },
-            mail: MailConfig::default(),
+            mail: MailConfig { authserv_id: None, signatures: true, dns: None },
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },

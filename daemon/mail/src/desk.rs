@@ -1,18 +1,37 @@
-use jiff::Timestamp;
+use std::net::SocketAddr;
+
+use jiff::{SignedDuration, Timestamp};
 use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface};
 use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
 use ow_store::{ResolveError, Store, StoreError};
 
+use crate::signatures::{Signatures, Signed};
 use crate::told;
+
+/// Clocks differ by less than this: a signed date counts as later than its item from here on.
+const SKEW: SignedDuration = SignedDuration::from_mins(10);
 
 /// Whose mail counts, and how that is proven.
 #[derive(Clone, Debug, Default)]
 pub struct MailSettings {
     /// The relay whose topmost results are believed.
     pub relay: Option<String>,
+    /// Where the keys of signatures are asked for.
+    pub dns: Dns,
     pub phrases: Phrases,
     /// Everybody, with the addresses they write from, in lower case.
     pub people: Vec<(Person, Vec<String>)>,
+}
+
+/// Which DNS server is asked for the keys of signatures.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dns {
+    /// None: signatures prove nothing.
+    Off,
+    /// Those that this machine asks.
+    #[default]
+    System,
+    At(SocketAddr),
 }
 
 /// Where mail is taken.
@@ -96,13 +115,6 @@ impl Desk<'_> {
         if approvers.is_empty() {
             return Ok(nothing(Outcome::NotEntitled, id, "the configuration names no address that may answer it"));
         }
-        let Some(relay) = self.settings.relay.as_deref() else {
-            return Ok(nothing(
-                Outcome::NotEntitled,
-                id,
-                "nothing proves who sent it: `mail.authserv-id` names no relay",
-            ));
-        };
         let kind = item.as_ref().map_or(Kind::Approval, |item| kind_of(&item.kind));
         // An item that there is not would otherwise be taken to wait.
         let known = Pending {
@@ -114,11 +126,17 @@ impl Desk<'_> {
             pending: &[known],
             kind: &kind,
             approvers: &approvers,
-            proof: Proof::Relay(relay),
+            proof: Proof::Given,
             now,
             phrases: &self.settings.phrases,
         });
         let Explained { decision, answer, comment, why, cause, token: _ } = explained;
+        // Nothing is looked up for a machine or a stranger, and nothing is said to one who is not proven.
+        if !matches!(cause, Cause::Unasked | Cause::NotEntitled | Cause::Unreadable)
+            && let Err((cause, why)) = self.prove(&mail, raw, item.as_ref()).await
+        {
+            return Ok(undecided(cause, why, item.as_ref(), &kind));
+        }
         let answer = match (cause, decision, answer) {
             (Cause::Understood, "approve", _) => Answer::Once,
             (Cause::Understood, "deny", _) => Answer::Deny { reason: comment },
@@ -140,6 +158,35 @@ impl Desk<'_> {
             Err(ResolveError::Store(error)) => return Err(error),
             Err(error) => refused(&error, item.id),
         })
+    }
+
+    /// Whether it is proven who sent a mail: by the relay, or by the sender's own domain.
+    async fn prove(&self, mail: &Received, raw: &[u8], item: Option<&Item>) -> Result<(), (Cause, String)> {
+        let by_relay = match self.settings.relay.as_deref() {
+            Some(relay) => mail.relayed(relay),
+            None => Err((Cause::NotEntitled, "its sender is not proven: `mail.authserv-id` names no relay".into())),
+        };
+        let Err((cause, why)) = by_relay else { return Ok(()) };
+        let server = match self.settings.dns {
+            Dns::Off => return Err((cause, why)),
+            Dns::System => None,
+            Dns::At(server) => Some(server),
+        };
+        let address = mail.sender().map(|sender| sender.address.as_str()).unwrap_or_default();
+        let signed = match Signatures::new(server) {
+            Ok(signatures) => signatures.check(raw, mail, address).await,
+            Err(why) => return Err((Cause::Later, format!("this machine's DNS servers cannot be told: {why}"))),
+        };
+        match signed {
+            Signed::Proven => {}
+            Signed::Later => return Err((Cause::Later, "the key of its signature could not be had just now".into())),
+            Signed::Not(unsigned) => return Err((cause, format!("{why}, and {unsigned}"))),
+        }
+        match (mail.date(), item) {
+            (_, None) => Ok(()),
+            (Some(date), Some(item)) if date + SKEW >= item.created_at => Ok(()),
+            _ => Err((Cause::NotEntitled, "it was signed before the item was asked".into())),
+        }
     }
 }
 

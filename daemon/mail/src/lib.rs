@@ -4,9 +4,11 @@
 //! `ow-reply`; the store says which answer was the first. What is decided nowhere else is decided here: that an address
 //! is a person's, and what the sender of an answer is told.
 //!
-//! It opens no socket and reads no clock: mail is handed in, and the present is an argument.
+//! Mail is handed in and the present is an argument; only the keys of signatures are fetched, over DNS.
 
 mod desk;
+mod signatures;
 mod told;
 
-pub use desk::{Desk, MailSettings, Outcome, Taken};
+pub use desk::{Desk, Dns, MailSettings, Outcome, Taken};
+pub use signatures::{Signatures, Signed};

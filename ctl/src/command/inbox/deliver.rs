@@ -15,8 +15,9 @@ use crate::failure::{Exit, Failure};
   owctl inbox deliver < answer.eml
   owd: \"|owctl inbox deliver\"        (a line of /etc/aliases or ~/.forward)
 
-A mail counts if its one sender is an address of a person in the configuration, and the relay named there
-(`mail.authserv-id`) says on top of it that the sender is true. Hand over only what comes from that relay. `owctl explain
+A mail counts if its one sender is an address of a person in the configuration, and that is proven: by the relay named
+there (`mail.authserv-id`) on top of the mail, or by a signature of the sender's domain. Where a relay is named, hand over
+only what comes from it. `owctl explain
 reply` shows how a mail is read.
 
 It ends with 0 once owd has taken the mail, whatever it decided, and with 75 if it is to be handed over again later: owd is

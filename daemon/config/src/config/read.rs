@@ -30,7 +30,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         policy: part(&root, "policy", defaults.policy, |section, defaults| policy(section, defaults, &host.home)),
         tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
-        mail: part(&root, "mail", defaults.mail, |section, _| mail(section)),
+        mail: part(&root, "mail", defaults.mail, mail),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
@@ -150,13 +150,19 @@ fn phrases(
     found.into_iter().map(|phrase| phrase.value).collect()
 }
 
-fn mail(section: &Section<'_, '_>) -> MailConfig {
+fn mail(section: &Section<'_, '_>, defaults: &MailConfig) -> MailConfig {
     let remedy = "write the name that the relay begins its Authentication-Results with, as `mx.example.net`";
     let authserv_id = section.read("authserv-id", remedy, |text| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
         if text.is_empty() || !text.chars().all(plain) { Err("not the name of a relay") } else { Ok(text.to_owned()) }
     });
-    MailConfig { authserv_id: authserv_id.map(|found| found.value) }
+    let remedy = "write an address and a port, as `127.0.0.1:53`";
+    let dns = section.read("dns", remedy, |text| text.parse().map_err(|_| "not an address with a port"));
+    MailConfig {
+        authserv_id: authserv_id.map(|found| found.value),
+        signatures: section.flag("signatures").map_or(defaults.signatures, |found| found.value),
+        dns: dns.map(|found| found.value),
+    }
 }
 
 fn server(section: &Section<'_, '_>, home: &Path) -> ServerConfig {
