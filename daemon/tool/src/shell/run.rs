@@ -1,6 +1,5 @@
 //! Runs a command to its end, with everything that it starts.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -69,8 +68,10 @@ pub(crate) async fn run(work: &Work) -> Result<Finished, CallError> {
 /// Whether a word of the command names a file that was drawn from outside.
 fn names_outside(form: &CommandForm, cwd: &Path) -> bool {
     let is_marked = |word: &str| {
-        let file = File::open(cwd.join(word.trim_matches(['"', '\''])));
-        file.is_ok_and(|file| file.metadata().is_ok_and(|known| known.is_file()) && world::is_marked(&file))
+        // Never a pipe: to open one waits for its other end.
+        let path = std::fs::canonicalize(cwd.join(word.trim_matches(['"', '\''])));
+        let file = path.and_then(|path| world::open_regular(&path));
+        matches!(file, Ok(Some(file)) if world::is_marked(&file))
     };
     match form {
         CommandForm::Argv(argv) => argv.iter().skip(1).any(|word| is_marked(word)),
