@@ -1,9 +1,12 @@
 //! Stories of the running system: real binaries, real signals, a scratch home each. See `tests/`.
 //!
-//! Here is what several of them share: a call that counts how often it ran, and a plain HTTP request.
+//! Here is what several of them share: a call that counts how often it ran, a plain HTTP request, and agents whose model
+//! is a stub.
 
+mod agents;
 mod counting;
 mod http;
 
+pub use agents::{model_config, results, with_model};
 pub use counting::{ASKING, asking, executions};
 pub use http::{Door, Reply, tcp_door};

@@ -8,33 +8,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use ow_stories::{model_config, results, with_model};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, id, rows};
 use serde_json::{Value, json};
 
 /// Written in two parts, so that this file has nothing left to do.
 const MARK: &str = concat!("TO", "DO");
-
-/// A scratch place whose agents speak to this model.
-fn with_model(model: &ModelServer) -> Scratch {
-    with_model_and(model, "")
-}
-
-/// The same, with this at the end of the configuration.
-fn with_model_and(model: &ModelServer, more: &str) -> Scratch {
-    let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n{more}",
-        model.url()
-    ));
-    scratch
-}
-
-fn results(request: &Value) -> Vec<String> {
-    let messages = request["messages"].as_array().expect("messages");
-    let tools = messages.iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
-}
 
 fn journal(owd: &Owd, run: &Value) -> Vec<Value> {
     let shown = owd.owctl.json(&["run", "show", &id(run), "--facts"]);
@@ -452,7 +432,8 @@ fn at_most_eight_calls_of_one_reply_run_at_once() {
     let (address, crowd) = crowd(8);
     model.push(ModelReply::calls((0..30).map(|n| ("web_fetch", json!({ "url": format!("http://{address}/{n}") })))));
     model.push(ModelReply::text("Done."));
-    let scratch = with_model_and(&model, &format!("[policy]\nhttp-allow = [\"{address}\"]\n"));
+    let scratch = Scratch::new();
+    scratch.config(&model_config(&model, &format!("\n[policy]\nhttp-allow = [\"{address}\"]\n")));
     scratch.task("agent", "goal = \"Fetch all\"\n");
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use ow_stories::{model_config, results};
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Owd, Scratch, id, until};
 use rusqlite::Connection;
@@ -12,23 +13,18 @@ use serde_json::{Value, json};
 /// A scratch place whose agents speak to this model, which may be silent for a second, and whose calls may take two.
 fn with_model(model: &ModelServer) -> Scratch {
     let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\nkey = \"stub_key\"\n\
-         silence = \"1s\"\n\n[scheduler]\ncall-timeout = \"2s\"\n",
-        model.url()
-    ));
+    let more = "key = \"stub_key\"
+silence = \"1s\"
+
+[scheduler]
+call-timeout = \"2s\"
+";
+    scratch.config(&model_config(model, more));
     let secrets = scratch.path().join("config/secrets.toml");
     fs::write(&secrets, "stub_key = \"a-key-for-the-stub\"\n").expect("a file");
     fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).expect("a mode");
     scratch.task("agent", "roots = [\"{work}\"]\nmode = \"auto\"\ngoal = \"Do it\"\n");
     scratch
-}
-
-fn results(model: &ModelServer) -> Vec<String> {
-    let request = model.last().json();
-    let tools = request["messages"].as_array().expect("messages").clone().into_iter();
-    let tools = tools.filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Runs the task with a model that always answers so; the run as it ended, and how often the model was asked.
@@ -53,7 +49,7 @@ fn told_of(tool: &str, arguments: Value, prepare: impl FnOnce(&Scratch)) -> (Str
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);
     owd.run_in("agent", "succeeded");
-    let told = results(&model).pop().expect("a result");
+    let told = results(&model.last().json()).pop().expect("a result");
     (told, owd, scratch)
 }
 
@@ -339,7 +335,7 @@ fn a_workspace_that_vanishes_in_mid_turn_is_told_to_the_model_and_the_run_ends_b
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);
     owd.run_in("agent", "succeeded");
-    let told = results(&model);
+    let told = results(&model.last().json());
     assert_eq!(told.len(), 4, "{told:?}");
     for text in &told[1..3] {
         assert!(text.contains("no such") || text.contains("No such") || text.contains("not exist"), "{text}");

@@ -2,25 +2,10 @@
 
 use std::fs;
 
-use ow_stories::Door;
+use ow_stories::{Door, results, with_model};
 use ow_test_support::model_server::{ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Owd, Scratch, id, rows, until};
-use serde_json::{Value, json};
-
-fn with_model(model: &ModelServer) -> Scratch {
-    let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
-        model.url()
-    ));
-    scratch
-}
-
-fn results(request: &Value) -> Vec<String> {
-    let messages = request["messages"].as_array().expect("messages");
-    let tools = messages.iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
-}
+use serde_json::json;
 
 /// Says something in a chat and waits until it is idle again.
 fn say(owd: &Owd, door: &Door, chat: &str, text: &str) {

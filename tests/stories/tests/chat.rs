@@ -5,19 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use ow_stories::Door;
+use ow_stories::{Door, with_model};
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Answer, Owd, Scratch, id, rows, until};
 use serde_json::{Value, json};
-
-fn with_model(model: &ModelServer) -> Scratch {
-    let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
-        model.url()
-    ));
-    scratch
-}
 
 /// Runs `owctl chat …` in the scratch's working folder, with this piped in.
 fn chat(owd: &Owd, scratch: &Scratch, args: &[&str], piped: Option<&str>) -> Answer {

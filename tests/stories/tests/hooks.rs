@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ow_stories::{ASKING, asking, executions};
+use ow_stories::{ASKING, asking, executions, model_config};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, binary, id, until};
 use serde_json::{Value, json};
@@ -161,11 +161,13 @@ fn an_agent_goes_on_when_owd_is_killed_while_a_hook_hears_of_its_start() {
     model.push(ModelReply::text("Done."));
     let scratch = Scratch::new();
     hook(&scratch, "slow", "#!/bin/sh\necho told >> \"${0%/*}/told\"\nexec sleep 60\n");
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
-         [[hook]]\nevent = \"session-start\"\ncommand = \"./slow\"\ntimeout = \"60s\"\n",
-        model.url()
-    ));
+    let slow = "
+[[hook]]
+event = \"session-start\"
+command = \"./slow\"
+timeout = \"60s\"
+";
+    scratch.config(&model_config(&model, slow));
     scratch.task("agent", "goal = \"Say hello\"\n");
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ow_stories::Door;
+use ow_stories::{Door, model_config};
 use ow_test_support::model_server::{ModelReply, ModelRequest, ModelServer};
 use ow_test_support::{Owd, Scratch, id, rows, until};
 use serde_json::{Value, json};
@@ -100,13 +100,24 @@ impl Bait {
         let (url, away) = (format!("http://{}", page.address), format!("http://{}", thief.address));
         let kept = Arc::clone(&told);
         model.answer(move |request| obey(request, script, &work, &url, &away, &kept).into());
-        scratch.config(&format!(
-            "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
-             [policy]\nhttp-allow = [\"{}\"]\n",
-            model.url(),
+        let allow = format!(
+            "
+[policy]
+http-allow = [\"{}\"]
+",
             page.address
-        ));
+        );
+        scratch.config(&model_config(&model, &allow));
         Self { scratch, model, page, thief, told }
+    }
+
+    /// Another model, for tasks that name `<name>:small`.
+    fn also_speaks_to(&self, name: &str, other: &ModelServer) {
+        let (url, page) = (other.url(), self.page.address);
+        let more = format!(
+            "\n[provider.{name}]\nbase-url = \"{url}\"\nwire = \"openai\"\n\n[policy]\nhttp-allow = [\"{page}\"]\n"
+        );
+        self.scratch.config(&model_config(&self.model, &more));
     }
 
     fn task(&self, name: &str, more: &str) {
@@ -241,13 +252,7 @@ fn what_was_written_from_outside_is_not_obeyed_by_whoever_reads_it() {
         writer.push(ModelReply::calls([("web_fetch", json!({ "url": format!("http://{}", bait.page.address) }))]));
         writer.push(ModelReply::calls([("write_file", json!({ "path": "notes.md", "content": BAIT }))]));
         writer.push(ModelReply::text("Noted."));
-        bait.scratch.config(&format!(
-            "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
-             [provider.writer]\nbase-url = \"{}\"\nwire = \"openai\"\n\n[policy]\nhttp-allow = [\"{}\"]\n",
-            bait.model.url(),
-            writer.url(),
-            bait.page.address
-        ));
+        bait.also_speaks_to("writer", &writer);
         bait.task("writer", "model = \"writer:small\"\n");
         bait.task("agent", "");
         let owd = bait.scratch.start();
@@ -267,13 +272,7 @@ fn what_an_earlier_run_reports_is_not_obeyed_by_what_follows_it() {
     let first = ModelServer::start();
     first.push(ModelReply::calls([("web_fetch", json!({ "url": format!("http://{}", bait.page.address) }))]));
     first.push(ModelReply::text(format!("The page says: {BAIT}")));
-    bait.scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
-         [provider.first]\nbase-url = \"{}\"\nwire = \"openai\"\n\n[policy]\nhttp-allow = [\"{}\"]\n",
-        bait.model.url(),
-        first.url(),
-        bait.page.address
-    ));
+    bait.also_speaks_to("first", &first);
     bait.task("first", "model = \"first:small\"\n");
     bait.task("agent", "[[trigger]]\nafter = \"first\"\n");
     let owd = bait.scratch.start();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use ow_stories::with_model;
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owctl, Scratch, Terminal, binary, until};
 use serde_json::{Value, json};
@@ -93,9 +94,7 @@ fn the_readme_tells_how_to_chat() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).expect("a README");
     let model = ModelServer::start();
     model.answer(|_| ModelReply::text("As you say.").into());
-    let scratch = Scratch::new();
-    let provider = format!("[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n", model.url());
-    scratch.config(&format!("[agent]\nmodel = \"stub:small\"\n\n{provider}"));
+    let scratch = with_model(&model);
     fs::write(scratch.work().join("notes.txt"), "x = 1").expect("a file");
     let _owd = scratch.start();
     let programs = binary("owd").parent().expect("a folder").to_owned();

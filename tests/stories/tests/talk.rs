@@ -2,21 +2,13 @@
 
 use std::fs;
 
+use ow_stories::with_model;
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Owd, Scratch, Terminal, id, rows, until};
 use serde_json::{Value, json};
 
 const CTRL_C: &str = "\u{3}";
 const ESCAPE: &str = "\u{1b}";
-
-fn with_model(model: &ModelServer) -> Scratch {
-    let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
-        model.url()
-    ));
-    scratch
-}
 
 fn chat(owd: &Owd, scratch: &Scratch, args: &[&str]) -> Terminal {
     chat_of(owd, scratch, args, 100, 40)

@@ -1,27 +1,17 @@
 //! Agents that write and start tasks: what runs later is asked about now.
 
+use ow_stories::{results, with_model};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, Scratch, id, until};
 use serde_json::json;
 
 fn agent(model: &ModelServer) -> (Scratch, Owd) {
-    let scratch = Scratch::new();
-    scratch.config(&format!(
-        "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n",
-        model.url()
-    ));
+    let scratch = with_model(model);
     // The mode in which the least is asked.
     scratch.task("agent", "roots = [\"{work}\"]\nmode = \"auto\"\ngoal = \"Take care of it\"\n");
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);
     (scratch, owd)
-}
-
-fn results(model: &ModelServer) -> Vec<String> {
-    let asked = model.last().json();
-    let messages = asked["messages"].as_array().expect("messages").clone();
-    let tools = messages.into_iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 const DEFINITION: &str =
@@ -47,7 +37,7 @@ fn a_task_that_an_agent_writes_and_starts_is_asked_about_and_then_runs() {
     owd.owctl.ok(&["inbox", "approve", &id(&item)]);
     owd.run_in("hello", "succeeded");
     owd.run_in("agent", "succeeded");
-    let told = results(&model);
+    let told = results(&model.last().json());
     assert!(told[2].contains("\"agent\"") && told[2].contains("\"hello\""), "{told:?}");
     assert!(told[3].contains("Say hello"), "{told:?}");
 }
@@ -67,7 +57,7 @@ fn a_definition_that_is_wrong_goes_back_to_the_model_and_asks_nobody() {
     model.push(ModelReply::text("I could not."));
     let (_scratch, owd) = agent(&model);
     owd.run_in("agent", "succeeded");
-    let told = results(&model);
+    let told = results(&model.last().json());
     assert!(told[0].contains("no_such_tool"), "{told:?}");
     assert!(told[1].contains("two words"), "{told:?}");
     assert!(told[2].contains("owctl secret set"), "{told:?}");

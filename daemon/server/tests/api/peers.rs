@@ -11,6 +11,8 @@ use std::time::Duration;
 use ow_model::ItemState;
 use ow_server::{Lineage, Server, SocketAccess};
 use ow_store::Store;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::unix::pipe;
 
 use crate::daemon::Daemon;
 
@@ -36,8 +38,7 @@ fn child() {
             let stream: OwnedFd = UnixStream::connect(var(SOCKET)).unwrap().into();
             // The heir speaks once the one that connected is gone.
             let script = r#"while kill -0 "$1" 2>/dev/null; do sleep 0.01; done
-                printf '%s' "$OW_SERVER_TEST_REQUEST"; cat > "$OW_SERVER_TEST_ANSWER.part"
-                mv "$OW_SERVER_TEST_ANSWER.part" "$OW_SERVER_TEST_ANSWER""#;
+                printf '%s' "$OW_SERVER_TEST_REQUEST"; { cat; printf '\0'; } > "$OW_SERVER_TEST_ANSWER""#;
             let pid = std::process::id().to_string();
             let mut heir = Command::new("sh");
             heir.args(["-c", script, "sh", &pid])
@@ -58,14 +59,17 @@ fn child() {
 }
 
 fn finish(answer: &[u8]) {
-    let path = std::env::var(ANSWER).unwrap();
-    std::fs::write(format!("{path}.part"), answer).unwrap();
-    std::fs::rename(format!("{path}.part"), path).unwrap();
+    std::fs::write(std::env::var(ANSWER).unwrap(), [answer, b"\0"].concat()).unwrap();
 }
 
 /// How a child is started: `$0` is it, `$@` its arguments.
 async fn play(daemon: &Daemon, part: &str, shell: &str, request: &str) -> String {
+    // A pipe, so that whoever reads is woken by whoever writes; a zero byte ends the answer.
     let answer = daemon.folder().join("answer");
+    assert!(Command::new("mkfifo").arg(&answer).status().unwrap().success());
+    let receiver = pipe::OpenOptions::new().open_receiver(&answer).unwrap();
+    // Without a writer a reader would take the pipe for ended.
+    let _held = pipe::OpenOptions::new().open_sender(&answer).unwrap();
     let binary = std::env::current_exe().unwrap();
     let status = Command::new("sh")
         .args(["-c", shell])
@@ -80,17 +84,13 @@ async fn play(daemon: &Daemon, part: &str, shell: &str, request: &str) -> String
         .unwrap()
         .wait();
     assert!(status.unwrap().success());
-    let read = async {
-        loop {
-            match std::fs::read_to_string(&answer) {
-                Ok(text) => break text,
-                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-            }
-        }
-    };
-    let text = tokio::time::timeout(Duration::from_secs(30), read).await.expect("the child answers");
+    let mut text = vec![];
+    let mut reader = BufReader::new(receiver);
+    let read = reader.read_until(0, &mut text);
+    tokio::time::timeout(Duration::from_secs(30), read).await.expect("the child answers").unwrap();
     std::fs::remove_file(&answer).unwrap();
-    text
+    assert_eq!(text.pop(), Some(0));
+    String::from_utf8(text).unwrap()
 }
 
 fn request(method: &str, path: &str, body: &str) -> String {

@@ -9,7 +9,7 @@ use ow_tool::{HookEnd, HookExit, HookJob};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::Bench;
+use crate::support::{Bench, until};
 
 fn job(bench: &Bench, script: &str) -> HookJob {
     let program = bench.file("hook", script);
@@ -93,9 +93,7 @@ async fn owd_may_stop_a_hook() {
     let helper = bench.helpers.ready().await.unwrap();
     let begun = bench.root().join("begun");
     let stopping = async {
-        while !begun.exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        until("the hook has begun", || begun.exists()).await;
         stop.cancel();
     };
     let (end, ()) = tokio::join!(helper.run_hook(job, &stop), stopping);

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ow_stories::Door;
+use ow_stories::model_config;
 use ow_test_support::model_server::{ModelResponse, ModelServer};
 use ow_test_support::{LIMIT, Owd, Scratch, id, monotonic, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -104,13 +105,16 @@ impl Agents {
             }
             response
         });
-        scratch.config(&format!(
-            "[agent]\nmodel = \"stub:small\"\n\n[provider.stub]\nbase-url = \"{}\"\nwire = \"openai\"\n\n\
-             [policy]\nallow = [\"sh {}/count.sh\"]\nhttp-allow = [\"{}\"]\n",
-            model.url(),
+        let policy = format!(
+            "
+[policy]
+allow = [\"sh {}/count.sh\"]
+http-allow = [\"{}\"]
+",
             work.display(),
-            outside.authority(),
-        ));
+            outside.authority()
+        );
+        scratch.config(&model_config(&model, &policy));
         for (script, mode) in [("works", "edit"), ("asks", "ask"), ("sleeps", "ask")] {
             let goal = goal(script, "{{ run.id }}");
             scratch.task(
