@@ -13,7 +13,7 @@ pub(crate) fn block(text: &str) -> Cow<'_, str> {
     escape(text, |letter| matches!(letter, '\n' | '\t'))
 }
 
-/// For finished JSON: such characters stand only in its strings, where `\uXXXX` means the same.
+/// For finished JSON: such characters stand only in its strings, where an escape of four digits means the same.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|letter| letter != '\n' && is_deceptive(letter)) {
         return Cow::Borrowed(text);

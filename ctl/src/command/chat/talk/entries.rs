@@ -191,13 +191,13 @@ impl Conversation {
         self.replied = entry.model.clone().or(self.replied.take());
         self.remember_calls(entry);
         self.think_anew();
-        if let Some(usage) = entry.usage {
-            if let Some(turn) = &mut self.turn {
-                add(&mut turn.usage, usage);
-            }
-            if self.before.is_none() {
-                add(self.session.usage.get_or_insert_default(), usage);
-            }
+        // Some providers do not say what a call used; it was one all the same.
+        let usage = entry.usage.unwrap_or(UsageView { calls: 1, ..UsageView::default() });
+        if let Some(turn) = &mut self.turn {
+            add(&mut turn.usage, usage);
+        }
+        if self.before.is_none() {
+            add(self.session.usage.get_or_insert_default(), usage);
         }
     }
 
@@ -286,6 +286,9 @@ pub(super) fn usage_in_words(usage: UsageView) -> String {
     let UsageView { input, cached, output, calls } = usage;
     let cached = if cached > 0 { format!(" ({} cached)", grouped(cached)) } else { String::new() };
     let times = if calls == 1 { "call" } else { "calls" };
+    if calls > 0 && input == 0 && output == 0 {
+        return format!("{calls} model {times} · tokens not told");
+    }
     format!("{calls} model {times} · {} tokens in{cached}, {} out", grouped(input), grouped(output))
 }
 

@@ -580,3 +580,13 @@ fn tab_completes_as_far_as_all_agree() {
     chat.told(Told::Candidates { start: 7, candidates: vec!["stub:large".into(), "stub:long".into()] });
     assert!(chat.live().contains("› /model stub:l"), "{}", chat.live());
 }
+
+#[test]
+fn a_call_whose_tokens_the_provider_does_not_tell_is_counted() {
+    let mut chat = Chat::new();
+    chat.happens("turn-started", json!({}));
+    chat.entry(entry("assistant", "Done."));
+    chat.entry(MessageView { outcome: Some("completed".into()), ..entry("turn-ended", "") });
+    let said = chat.newly_said();
+    assert!(said.contains("1 model call · tokens not told"), "{said}");
+}
