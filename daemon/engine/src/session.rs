@@ -1,15 +1,20 @@
+//! One run under one worker, as every kind of turn has it.
+
+mod asking;
+mod hooks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    Answered, Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, HookReport,
-    HookSaid, Intent, ItemId, ItemKind, ItemState, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, Risk,
-    RuleId, RuleTarget, Run, Span, TaskSpec,
+    Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, Intent, ItemId,
+    ItemKind, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, Risk, RuleId, RuleTarget, Run, Span,
+    TaskSpec,
 };
 use ow_policy::{Action, Authorized, Facts};
-use ow_store::{EndRequest, NewItem, ParkRequest, RestRequest, StoreError, TakenRun};
+use ow_store::{EndRequest, RestRequest, StoreError, TakenRun};
 use ow_tool::{CallOf, DaemonTool, Helper, HelperEnd, Job, Limits, Net, Place, Runner};
 use ow_turn::{RunContext, RunFolder};
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +23,7 @@ use tracing::{debug, info, warn};
 
 use crate::engine::{Engine, Standing};
 use crate::words;
-use crate::{Occasion, Say, Stop, StopReason};
+use crate::{Stop, StopReason};
 
 /// The state of a turn: the fold of its session's journal.
 pub(crate) trait Turn: Send + Sync {
@@ -455,149 +460,6 @@ impl<T: Turn> Session<T> {
 
     pub(crate) fn http_allow(&self, standing: &Standing) -> Vec<String> {
         standing.settings.http_allow.iter().chain(&self.spec.http_allow).cloned().collect()
-    }
-
-    // --- hooks ---
-
-    /// Asks the hooks about a call that policy, and a person where it was asked, let through. What they said is on
-    /// record. [`Say::Stopped`]: the run must be left.
-    pub(crate) async fn ask_hooks(&mut self, call: &Call, stop: &Stop) -> Say {
-        if !self.engine.hooks().concern(HookEvent::PreToolUse, Some(&call.tool)) {
-            return Say::Pass;
-        }
-        let occasion = Occasion::before(call, &self.run.id.to_string(), self.place.cwd.clone());
-        self.heed(&occasion, Some(call.position), stop).await
-    }
-
-    /// Tells the hooks what became of a call. Its end is durable before they hear of it.
-    pub(crate) async fn tell_hooks(&mut self, call: &Call, result: &CallResult, stop: &Stop) -> Result<(), StoreError> {
-        if self.engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool)) {
-            self.commit(stop).await?;
-            let occasion = Occasion::after(call, result, &self.run.id.to_string(), self.place.cwd.clone());
-            self.heed(&occasion, Some(call.position), stop).await;
-        }
-        Ok(())
-    }
-
-    /// Tells the hooks that the session begins or ends, or that a chat's turn does. What is pending is durable before.
-    pub(crate) async fn tell_hooks_of(&mut self, event: HookEvent, stop: &Stop) -> Result<(), StoreError> {
-        if self.engine.hooks().concern(event, None) {
-            self.commit(stop).await?;
-            let occasion = Occasion::of_session(event, &self.run.id.to_string(), self.place.cwd.clone());
-            // Of a cancelled run they hear as well: what bounds them is their own time.
-            self.heed(&occasion, None, &Stop::new()).await;
-        }
-        Ok(())
-    }
-
-    async fn heed(&mut self, occasion: &Occasion, position: Option<Position>, stop: &Stop) -> Say {
-        let hooks = self.engine.hooks();
-        let (reports, say) = hooks.heed(occasion, &self.engine.helpers, stop.token()).await;
-        let secrets = Arc::clone(&self.engine.standing().secrets);
-        let redactor = secrets.redactor();
-        let clean = |text: String| redactor.redact(&text).into_owned();
-        for HookReport { event, command, said, exit, took_ms } in reports {
-            let said = match said {
-                HookSaid::Pass => HookSaid::Pass,
-                HookSaid::Deny { why } => HookSaid::Deny { why: clean(why) },
-                HookSaid::Ask { why } => HookSaid::Ask { why: clean(why) },
-                HookSaid::Warn { why } => HookSaid::Warn { why: clean(why) },
-            };
-            self.record(Fact::Hooked { position, report: HookReport { event, command, said, exit, took_ms } });
-        }
-        match say {
-            Say::Deny { why } => Say::Deny { why: clean(why) },
-            Say::Ask { why } => Say::Ask { why: clean(why) },
-            say @ (Say::Pass | Say::Stopped) => say,
-        }
-    }
-
-    // --- waiting for a person ---
-
-    /// The request for a person's consent to a call, with all that the answer is bound to.
-    pub(crate) async fn approval(&self, title: String, call: Call, facts: &Facts, question: Question) -> NewItem {
-        let Question { category, reason, rule_offer } = question;
-        let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
-        let shown = call.clone();
-        let secrets = Arc::clone(&self.engine.standing().secrets);
-        let diff = blocking(move || {
-            let diff = engine.toolbox.tool(&shown.tool)?.diff(&shown, &place)?;
-            // It shows what the file holds now, which may be a key.
-            Some(secrets.redactor().redact(&diff).into_owned())
-        })
-        .await;
-        let binding = ow_policy::binding_of(facts);
-        self.item(title, ItemKind::Approval { hash: call.hash(), category, reason, binding, rule_offer, diff, call })
-    }
-
-    /// An item of this run, with its task's expiry and reminder.
-    pub(crate) fn item(&self, title: String, kind: ItemKind) -> NewItem {
-        NewItem {
-            task: Some(self.spec.name.clone()),
-            run: Some(self.run.id),
-            title,
-            kind,
-            expires_in: Some(self.spec.item_expiry),
-            remind_after: Some(self.spec.item_reminder),
-        }
-    }
-
-    /// Parks the run on these items, with the pending facts: when this has returned all of it is durable.
-    pub(crate) async fn park(&mut self, items: Vec<(Position, NewItem)>, stop: &Stop) -> Result<(), StoreError> {
-        let request = ParkRequest {
-            run: self.run.id,
-            next: self.next_seq,
-            facts: self.pending.clone(),
-            items,
-            ran_for_ms: self.ran_for().millis(),
-        };
-        let items = persist(stop, || self.engine.store.park(&request, self.engine.clock.now())).await?;
-        self.pending.clear();
-        info!(items = ?items, "run parked");
-        Ok(())
-    }
-
-    /// The journal waits for an item: the store knows how it ended, even if the journal does not say.
-    ///
-    /// True if the run is parked again, false if the answer is folded in now.
-    pub(crate) async fn look_at(&mut self, position: Position, item: ItemId, stop: &Stop) -> Result<bool, StoreError> {
-        self.look_at_all(vec![(position, item)], stop).await
-    }
-
-    /// How an item ended, or the question to ask again while it is open.
-    async fn state_of(&self, item: ItemId) -> Result<Result<Answered, NewItem>, StoreError> {
-        let Some(found) = self.engine.store.item(item).await? else {
-            return Ok(Ok(Answered::Withdrawn { why: "the item is gone".into() }));
-        };
-        Ok(match found.state {
-            ItemState::Resolved(resolution) => Ok(Answered::Resolved(resolution)),
-            ItemState::Expired { .. } => Ok(Answered::Expired),
-            ItemState::Withdrawn { why, .. } => Ok(Answered::Withdrawn { why }),
-            ItemState::Pending => {
-                let (task, run, title, kind) = (found.task, found.run, found.title, found.kind);
-                Err(NewItem { task, run, title, kind, expires_in: None, remind_after: None })
-            }
-        })
-    }
-
-    /// The same for several items: true if some are still open, and the run is parked on those again.
-    pub(crate) async fn look_at_all(
-        &mut self,
-        items: Vec<(Position, ItemId)>,
-        stop: &Stop,
-    ) -> Result<bool, StoreError> {
-        let mut open = vec![];
-        for (position, item) in items {
-            match self.state_of(item).await? {
-                Ok(answered) => self.record(Fact::Answered { position, item, answered }),
-                Err(again) => open.push((position, again)),
-            }
-        }
-        if open.is_empty() {
-            return Ok(false);
-        }
-        self.park(open, stop).await?;
-        Ok(true)
     }
 
     // --- standing still ---

@@ -60,7 +60,7 @@ impl AgentCourse {
         self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved });
         // The last commit before the provider is asked: with it are the results that the request shows.
         self.session.commit(stop).await?;
-        let request = self.request(&ask).await?;
+        let request = self.request(&ask, stop).await?;
 
         let cancel = CancellationToken::new();
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -153,7 +153,7 @@ impl AgentCourse {
         }
     }
 
-    async fn request(&mut self, ask: &Ask) -> Result<Request, StoreError> {
+    async fn request(&mut self, ask: &Ask, stop: &Stop) -> Result<Request, StoreError> {
         if let Some(instruction) = &ask.instruction {
             // A summary is asked for by itself: what it has to fold is in the instruction.
             let mut prompt = Prompt::new();
@@ -167,7 +167,7 @@ impl AgentCourse {
         self.grow_prompt();
         let engine = Arc::clone(self.engine());
         let (folder, history) = (&self.session.place.run_folder, self.session.turn.history());
-        let attachments = self.equipment.shelf.take_in(&engine, folder, history).await?;
+        let attachments = self.equipment.shelf.take_in(&engine, folder, history, stop.token()).await?;
         let mut request = Request::new("", self.prompt.view());
         request.system = self.equipment.system(&self.session.spec, &self.session.place);
         let tail = prompt::tail(&self.session, ask.tail.as_deref());

@@ -36,6 +36,7 @@ impl Shelf {
         engine: &Engine,
         folder: &Path,
         history: &[Arc<Message>],
+        stop: &CancellationToken,
     ) -> Result<Arc<dyn Attachments>, StoreError> {
         for attachment in history.iter().flat_map(|message| attached(message)) {
             let hash = attachment.hash;
@@ -45,7 +46,7 @@ impl Shelf {
             let Some(bytes) = engine.store.blob(hash).await? else { continue };
             let bytes: Arc<[u8]> = bytes.into();
             if is_pdf(attachment)
-                && let Some(text) = pdf_text(&engine.helpers, folder, attachment, Arc::clone(&bytes)).await
+                && let Some(text) = pdf_text(&engine.helpers, folder, attachment, Arc::clone(&bytes), stop).await
             {
                 self.texts.insert(hash, text.into());
             }
@@ -85,7 +86,13 @@ fn is_pdf(attachment: &Attachment) -> bool {
 
 /// The text of a PDF, for models that cannot read one; none where no reader is installed, or it finds no text. It reads
 /// what somebody else made, so it runs in a helper, bounded in time and output.
-async fn pdf_text(helpers: &Helpers, folder: &Path, attachment: &Attachment, bytes: Arc<[u8]>) -> Option<String> {
+async fn pdf_text(
+    helpers: &Helpers,
+    folder: &Path,
+    attachment: &Attachment,
+    bytes: Arc<[u8]>,
+    stop: &CancellationToken,
+) -> Option<String> {
     let name = &attachment.name;
     let Some(program) = program_in_path(PDF_READER) else {
         info!(attachment = %name, "its text is not drawn: `{PDF_READER}` is not installed");
@@ -100,7 +107,7 @@ async fn pdf_text(helpers: &Helpers, folder: &Path, attachment: &Attachment, byt
         })
     };
     let drawn = match written.await {
-        Ok(()) => draw(helpers, program, &path).await,
+        Ok(()) => draw(helpers, program, &path, stop).await,
         Err(error) => Err(error.to_string()),
     };
     blocking(move || drop(std::fs::remove_file(path))).await;
@@ -114,7 +121,7 @@ async fn pdf_text(helpers: &Helpers, folder: &Path, attachment: &Attachment, byt
     }
 }
 
-async fn draw(helpers: &Helpers, program: PathBuf, path: &Path) -> Result<String, String> {
+async fn draw(helpers: &Helpers, program: PathBuf, path: &Path, stop: &CancellationToken) -> Result<String, String> {
     let helper = helpers.ready().await.map_err(|error| format!("no helper process: {error}"))?;
     let arguments = ["-q", "-enc", "UTF-8"].into_iter().map(String::from);
     let job = HookJob {
@@ -125,7 +132,7 @@ async fn draw(helpers: &Helpers, program: PathBuf, path: &Path) -> Result<String
         time: PDF_TIME,
         stream_bytes: PDF_TEXT,
     };
-    let end = helper.run_hook(job, &CancellationToken::new()).await;
+    let end = helper.run_hook(job, stop).await;
     match end.how {
         HookExit::Status(0) => Ok(end.stdout),
         how => Err(format!("{how:?}: {}", end.stderr.trim())),

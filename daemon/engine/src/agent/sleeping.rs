@@ -40,7 +40,8 @@ impl AgentCourse {
         // One that ended while this was written was told to nobody.
         for job in jobs {
             if let JobStanding::Ended(how) = self.engine().helpers.background().standing(run, &job) {
-                self.engine().tell_of_job(run, &job, Some(&how)).await;
+                // Where the store fails until owd stops, the next life tells of it.
+                stop.token().run_until_cancelled(self.engine().tell_of_job(run, &job, Some(&how))).await;
             }
         }
         Ok(Onward::Left)

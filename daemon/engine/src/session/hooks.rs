@@ -1,0 +1,64 @@
+//! Asking the person's hooks, and telling them.
+
+use std::sync::Arc;
+
+use ow_model::{Call, CallResult, Fact, HookEvent, HookReport, HookSaid, Position};
+use ow_store::StoreError;
+
+use super::{Session, Turn};
+use crate::{Occasion, Say, Stop};
+
+impl<T: Turn> Session<T> {
+    /// Asks the hooks about a call that policy, and a person where it was asked, let through. What they said is on
+    /// record. [`Say::Stopped`]: the run must be left.
+    pub(crate) async fn ask_hooks(&mut self, call: &Call, stop: &Stop) -> Say {
+        if !self.engine.hooks().concern(HookEvent::PreToolUse, Some(&call.tool)) {
+            return Say::Pass;
+        }
+        let occasion = Occasion::before(call, &self.run.id.to_string(), self.place.cwd.clone());
+        self.heed(&occasion, Some(call.position), stop).await
+    }
+
+    /// Tells the hooks what became of a call. Its end is durable before they hear of it.
+    pub(crate) async fn tell_hooks(&mut self, call: &Call, result: &CallResult, stop: &Stop) -> Result<(), StoreError> {
+        if self.engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool)) {
+            self.commit(stop).await?;
+            let occasion = Occasion::after(call, result, &self.run.id.to_string(), self.place.cwd.clone());
+            self.heed(&occasion, Some(call.position), stop).await;
+        }
+        Ok(())
+    }
+
+    /// Tells the hooks that the session begins or ends, or that a chat's turn does. What is pending is durable before.
+    pub(crate) async fn tell_hooks_of(&mut self, event: HookEvent, stop: &Stop) -> Result<(), StoreError> {
+        if self.engine.hooks().concern(event, None) {
+            self.commit(stop).await?;
+            let occasion = Occasion::of_session(event, &self.run.id.to_string(), self.place.cwd.clone());
+            // Of a cancelled run they hear as well: what bounds them is their own time.
+            self.heed(&occasion, None, &Stop::new()).await;
+        }
+        Ok(())
+    }
+
+    async fn heed(&mut self, occasion: &Occasion, position: Option<Position>, stop: &Stop) -> Say {
+        let hooks = self.engine.hooks();
+        let (reports, say) = hooks.heed(occasion, &self.engine.helpers, stop.token()).await;
+        let secrets = Arc::clone(&self.engine.standing().secrets);
+        let redactor = secrets.redactor();
+        let clean = |text: String| redactor.redact(&text).into_owned();
+        for HookReport { event, command, said, exit, took_ms } in reports {
+            let said = match said {
+                HookSaid::Pass => HookSaid::Pass,
+                HookSaid::Deny { why } => HookSaid::Deny { why: clean(why) },
+                HookSaid::Ask { why } => HookSaid::Ask { why: clean(why) },
+                HookSaid::Warn { why } => HookSaid::Warn { why: clean(why) },
+            };
+            self.record(Fact::Hooked { position, report: HookReport { event, command, said, exit, took_ms } });
+        }
+        match say {
+            Say::Deny { why } => Say::Deny { why: clean(why) },
+            Say::Ask { why } => Say::Ask { why: clean(why) },
+            say @ (Say::Pass | Say::Stopped) => say,
+        }
+    }
+}
