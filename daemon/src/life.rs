@@ -181,6 +181,9 @@ impl Life {
         };
         let mut narration = std::pin::pin!(narration);
         let mut narrating = true;
+        // Only once owd is ready: it takes as long as there are tasks.
+        let mut looking = std::pin::pin!(self.store.look_over(started_at));
+        let mut is_looked_over = false;
         let rouse = automation.handle();
         let mut waking = std::pin::pin!(Arc::clone(&engine).wake_sleepers(move || rouse.wake()));
         announce_ready(self.detached);
@@ -194,6 +197,13 @@ impl Life {
                     return Err(anyhow!("the control API ended"));
                 }
                 never = waking.as_mut() => match never {},
+                looked = looking.as_mut(), if !is_looked_over => {
+                    is_looked_over = true;
+                    if let Err(error) = looked {
+                        error!(%error, "the tables of tasks could not be looked over");
+                    }
+                    continue;
+                }
                 () = narration.as_mut(), if narrating => {
                     narrating = false;
                     continue;

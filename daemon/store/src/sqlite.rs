@@ -96,6 +96,16 @@ impl SqliteStore {
         *self.shared.arguments.write().expect("no holder panics") = ShownArguments(show);
     }
 
+    /// Looks for damage that no reading notices: whether the tables of tasks and their indexes say the same. What is wrong
+    /// is reported, and the indexes are made anew. It takes as long as there are tasks, beside all else.
+    pub async fn look_over(&self, now: Timestamp) -> Result<(), StoreError> {
+        // By a reader: nobody who writes waits for it.
+        if self.readers.read(|view| Ok::<_, StoreError>(damage::seems_sound(view))).await? {
+            return Ok(());
+        }
+        self.write(now, damage::look_over).await
+    }
+
     fn open_with(dir: &Path, migrations: &[&str]) -> Result<Arc<Self>, StoreError> {
         let directory = DataDirectory::lock(dir)?;
         let file = directory.store();
@@ -149,12 +159,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn begin_life(&self, life: &str, now: Timestamp) -> Result<Start, StoreError> {
         let life = life.to_owned();
-        let start = self.write(now, move |tx| life::begin_life(tx, &life, now)).await?;
-        // Only now: a store that is refused stays as it was. What cannot be told is in the log.
-        if let Err(error) = self.write(now, damage::look_over).await {
-            tracing::error!(%error, "the tables of tasks could not be looked over");
-        }
-        Ok(start)
+        self.write(now, move |tx| life::begin_life(tx, &life, now)).await
     }
 
     async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError> {

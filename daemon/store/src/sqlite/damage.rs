@@ -47,7 +47,7 @@ pub(crate) fn set_aside(tx: &mut Tx<'_>, broken: &[Broken]) -> Result<(), StoreE
     Ok(())
 }
 
-/// Tables that are looked over at each start: without them nothing is due, and they stay small.
+/// Tables that are looked over after each start: without them nothing is due, and they stay small.
 const LOOKED_OVER: [&str; 2] = ["tasks", "revisions"];
 /// Of what is wrong with a table, so much is told.
 const TOLD: usize = 3;
@@ -70,9 +70,14 @@ pub(crate) fn look_over(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Whether there is nothing for [`look_over`] to mend or to tell.
+pub(crate) fn seems_sound(view: &View<'_>) -> bool {
+    LOOKED_OVER.iter().all(|table| faults_of(view, table).is_empty())
+}
+
 /// What SQLite finds wrong with a table and its indexes.
-fn faults_of(tx: &Tx<'_>, table: &str) -> Vec<String> {
-    match tx.column::<String>(&format!("PRAGMA integrity_check({table})"), []) {
+fn faults_of(view: &View<'_>, table: &str) -> Vec<String> {
+    match view.column::<String>(&format!("PRAGMA integrity_check({table})"), []) {
         Ok(said) => said.into_iter().filter(|line| line != "ok").collect(),
         Err(error) => vec![error.to_string()],
     }

@@ -116,8 +116,10 @@ async fn a_task_that_a_changed_byte_takes_out_of_its_index_is_told_of() {
         let mut changed = sound.clone();
         changed[at] = b'q';
         std::fs::write(&file, changed).expect("written");
-        let store: Arc<dyn Store> = place.store();
+        let store = place.store();
         store.begin_life("2", noon()).await.expect("the start goes on");
+        store.look_over(noon()).await.expect("looked over");
+        let store: Arc<dyn Store> = store;
         let told = damaged(&store).await;
         let found = store.task(&name("plum-tree")).await.expect("read");
         assert!(found.is_some() || !told.is_empty(), "byte {at}: it is gone, and nobody is told");
