@@ -18,7 +18,7 @@ pub(super) async fn deliver(
     let DeliverRequest { mail } = request;
     let raw = STANDARD.decode(&mail).map_err(|error| Problem::invalid(format!("`mail` is not base64: {error}")))?;
     let TakenMail { outcome, item, decision, why, told } = api.control.take_mail(&raw, &caller.0.person).await?;
-    api.control.wake();
+    api.control.wake_for_work();
     Ok(Answered(DeliveredView {
         outcome: outcome.into(),
         item: item.map(|item| item.to_string()),
