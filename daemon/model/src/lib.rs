@@ -5,6 +5,7 @@
 
 mod audit;
 mod call;
+pub mod escape;
 mod event;
 mod hook;
 mod id;
