@@ -8,11 +8,13 @@ mod fault;
 pub mod model_server;
 mod owctl;
 mod owd;
+mod slack;
 mod terminal;
 mod wait;
 
 pub use fault::{Fault, FaultAction, FaultCall};
 pub use owctl::{Answer, Owctl};
 pub use owd::{Owd, Scratch, binary, id, rows};
+pub use slack::{SLACK_BOT, Slack, SlackCall};
 pub use terminal::Terminal;
 pub use wait::{LIMIT, monotonic, until};
