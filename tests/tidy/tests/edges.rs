@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/config", &["ow-model", "ow-reply", "ow-schedule"]),
     ("daemon/policy", &["ow-model"]),
     ("daemon/reply", &[]),
+    ("daemon/webhook", &[]),
     ("daemon/turn", &["ow-config", "ow-model"]),
     ("daemon/secret", &["ow-model"]),
     ("daemon/store", &["ow-model", "ow-schedule"]),
@@ -76,6 +77,7 @@ const PURE: &[&str] = &[
     "daemon/config",
     "daemon/policy",
     "daemon/reply",
+    "daemon/webhook",
     "daemon/turn",
 ];
 

@@ -1,0 +1,83 @@
+use serde_json::json;
+
+use super::*;
+
+fn read(kind: &str, body: &str) -> Value {
+    payload(&Headers::new([("Content-Type", kind)]), body.as_bytes()).expect("a payload").value
+}
+
+#[test]
+fn numbers_that_would_be_rounded_keep_their_digits() {
+    for (text, expected) in [
+        ("9007199254740993", json!(9_007_199_254_740_993_u64)),
+        ("18446744073709551615", json!(u64::MAX)),
+        ("-9223372036854775808", json!(i64::MIN)),
+        ("18446744073709551616", json!("18446744073709551616")),
+        ("-9223372036854775809", json!("-9223372036854775809")),
+        ("1.0", json!(1.0)),
+        ("0.1", json!(0.1)),
+        ("0.0", json!(0.0)),
+        ("1e3", json!(1000.0)),
+        ("0.12345678901234567890", json!("0.12345678901234567890")),
+        ("1e400", json!("1e400")),
+        ("1e-400", json!("1e-400")),
+    ] {
+        // A number out of range is no JSON for this reader only if it is not rewritten.
+        assert_eq!(
+            read("application/json", &format!(r#"{{"n":[{text}, "{text}"]}}"#)),
+            json!({ "n": [expected, text] })
+        );
+    }
+    assert_eq!(
+        read("", r#"{"18446744073709551616\"1": 18446744073709551616}"#)["18446744073709551616\"1"],
+        "18446744073709551616"
+    );
+}
+
+#[test]
+fn a_form_is_its_fields_and_one_with_a_payload_is_that_json() {
+    let form = "application/x-www-form-urlencoded";
+    assert_eq!(read(form, "payload=%7B%22ref%22%3A%22a+b%22%7D"), json!({ "ref": "a b" }));
+    assert_eq!(read(form, "payload=text"), json!({ "payload": "text" }));
+    assert_eq!(read(form, "a=1&b=&a=2&a=%C3%A9"), json!({ "a": ["1", "2", "é"], "b": "" }));
+    assert_eq!(read(form, ""), json!({}));
+    assert_eq!(read("Application/X-WWW-Form-Urlencoded; charset=utf-8", "a=1"), json!({ "a": "1" }));
+}
+
+#[test]
+fn json_is_read_strictly_where_the_sender_says_that_it_is_some() {
+    for bad in ["", "{", "{} {}", "{'a':1}", "[1,]", "NaN", "\u{feff}{}", &"[".repeat(200)] {
+        let headers = Headers::new([("content-type", "application/json; charset=utf-8")]);
+        assert!(payload(&headers, bad.as_bytes()).is_err(), "{bad}");
+        assert!(payload(&Headers::new([("content-type", "application/vnd.x+json")]), bad.as_bytes()).is_err(), "{bad}");
+        assert_eq!(read("text/plain", bad), Value::Null);
+    }
+    assert_eq!(read("text/plain", " [1] "), json!([1]));
+}
+
+#[test]
+fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
+    let headers = Headers::new([
+        ("X-GitHub-Event", "push"),
+        ("X-Hub-Signature-256", "sha256=00"),
+        ("X-Gitlab-Token", "hidden"),
+        ("Authorization", "Bearer hidden"),
+        ("X-Custom", "hidden"),
+        ("X-Custom-Bearer", "Bearer hidden"),
+        ("Accept", "a"),
+        ("Accept", "b"),
+    ]);
+    let delivery = Delivery { key: None, id: Some("1".into()), event: Some("push".into()) };
+    let event = |body: &[u8]| {
+        let payload = payload(&headers, body).expect("a payload");
+        payload.into_event("ci", &delivery, &headers, &Keys::new(["hidden"]))
+    };
+    let expected = json!({
+        "hook": "ci", "id": "1", "name": "push", "payload": { "a": 1.0 },
+        "headers": { "x_github_event": "push", "accept": "a, b" },
+        "body": "{\"a\": 1.0 }",
+    });
+    assert_eq!(event(b"{\"a\": 1.0 }"), expected);
+    assert_eq!(event(b"\xff\x00")["body_base64"], "/wA=");
+    assert_eq!(event(b"\xff\x00")["payload"], Value::Null);
+}
