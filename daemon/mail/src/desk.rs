@@ -5,6 +5,7 @@ use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surf
 use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
 use ow_store::{ResolveError, Store, StoreError};
 
+use crate::notice::fits_in_a_mail;
 use crate::signatures::{Signatures, Signed};
 use crate::told;
 
@@ -138,6 +139,10 @@ impl Desk<'_> {
             return Ok(undecided(cause, why, item.as_ref(), &kind));
         }
         let answer = match (cause, decision, answer) {
+            // Nobody approves by mail what no mail could show.
+            (Cause::Understood, "approve", _) if item.as_ref().is_some_and(|item| !fits_in_a_mail(item)) => {
+                return Ok(too_long(id));
+            }
             (Cause::Understood, "approve", _) => Answer::Once,
             (Cause::Understood, "deny", _) => Answer::Deny { reason: comment },
             (Cause::Understood, "answer", Some(text)) => Answer::Text { text },
@@ -194,6 +199,11 @@ fn nothing(outcome: Outcome, item: Option<ItemId>, why: impl Into<String>) -> Ta
     Taken { outcome, item, decision: "none", why: why.into(), told: None }
 }
 
+fn too_long(item: Option<ItemId>) -> Taken {
+    let why = "the item is too long to be shown whole in a mail";
+    Taken { told: Some(told::too_long(why, item)), ..nothing(Outcome::NotUnderstood, item, why) }
+}
+
 fn undecided(cause: Cause, why: String, item: Option<&Item>, kind: &Kind) -> Taken {
     let id = item.map(|item| item.id);
     let (outcome, told) = match cause {
@@ -244,7 +254,7 @@ fn sender_of(mail: &Received, entitled: &[&(Person, Vec<String>)]) -> Option<Per
     Some(owner.0.clone())
 }
 
-fn kind_of(kind: &ItemKind) -> Kind {
+pub(crate) fn kind_of(kind: &ItemKind) -> Kind {
     match kind {
         ItemKind::Approval { .. } | ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. } => {
             Kind::Approval

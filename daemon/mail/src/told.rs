@@ -1,6 +1,6 @@
 //! What the sender of an answer is told.
 
-use ow_model::{Answer, Item};
+use ow_model::{Answer, Item, ItemId};
 use ow_reply::Kind;
 
 pub(crate) fn done(item: &Item, answer: &Answer) -> String {
@@ -22,4 +22,9 @@ pub(crate) fn what_works(why: &str, kind: &Kind) -> String {
 
 pub(crate) fn no_item(why: &str) -> String {
     format!("Nothing was decided: {why}. Reply to the notice of the item itself, and leave its subject as it is.")
+}
+
+pub(crate) fn too_long(why: &str, item: Option<ItemId>) -> String {
+    let id = item.map_or(String::new(), |id| format!(" {id}"));
+    format!("Nothing was decided: {why}, so it is not approved by one. Open it: owctl inbox show{id}")
 }
