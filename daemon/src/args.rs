@@ -52,7 +52,12 @@ pub(crate) enum Command {
     HookTest(HookTest),
     /// Keeps a secret from standard input; behind `owctl secret set`
     #[command(hide = true)]
-    SecretSet { name: String },
+    SecretSet {
+        name: String,
+        /// Look at the name alone, before a person is asked for the value.
+        #[arg(long)]
+        check: bool,
+    },
     /// Behind `owctl secret rm`
     #[command(hide = true)]
     SecretRm { name: String },

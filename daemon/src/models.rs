@@ -23,6 +23,7 @@ pub(crate) fn agents(config: &Config, paths: &Paths, secrets: &Arc<Secrets>, clo
         failover: config.agent.failover.clone(),
         max_iterations: config.agent.max_iterations,
         compaction_cap: config.agent.compaction_cap.map(u64::from),
+        loops: config.agent.loops.clone(),
     };
     Ok(Agents { router, defaults })
 }

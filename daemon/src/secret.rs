@@ -12,6 +12,13 @@ use zeroize::Zeroizing;
 use crate::args::{Places, host};
 use crate::life::{load_secrets, sealed};
 
+/// Says whether this can be a secret's name.
+pub(crate) fn check(name: &str) -> anyhow::Result<ExitCode> {
+    let name: SecretName = name.parse()?;
+    println!("{}", json!({ "name": name.as_str() }));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Keeps the value that comes in on standard input.
 pub(crate) fn set(places: &Places, name: &str) -> anyhow::Result<ExitCode> {
     let name: SecretName = name.parse()?;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use jiff::Timestamp;
 use ow_config::{Config as Settings, FileFault, HOOKS_FOLDER, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
-use ow_model::ToolName;
+use ow_model::{LoopLimits, ToolName};
 use ow_policy::{OWN_TOOLS, Performed};
 use serde_json::{Value, json};
 
@@ -61,6 +61,7 @@ impl Check {
         }
         let mut warnings = unsure_models(&file, &settings, &tasks, context);
         warnings.extend(broken_hooks(&file, &settings));
+        warnings.extend(unknown_tools(&file, &settings));
         let answer = json!({
             "config": file.display().to_string(),
             "present": file.exists(),
@@ -103,6 +104,22 @@ fn unsure_models(file: &Path, settings: &Settings, tasks: &[TaskFile], context: 
     let asked = model::ask_with(context, Some(file).filter(|file| file.exists()), &names);
     let warnings = asked.map_or_else(|_| vec![], |answer| answer.models);
     warnings.into_iter().flat_map(|model| model.warnings).collect()
+}
+
+/// Tools whose loop detectors are set and that owd does not have: the lines do nothing.
+fn unknown_tools(file: &Path, settings: &Settings) -> Vec<String> {
+    let LoopLimits(limits) = &settings.agent.loops;
+    let is_known = |name: &str| name == LoopLimits::ALL_TOOLS || OWN_TOOLS.iter().any(|tool| tool.name == name);
+    let unknown = limits.keys().filter(|name| !is_known(name));
+    unknown
+        .map(|name| {
+            let remedy = match ow_config::nearest(name, OWN_TOOLS.iter().map(|tool| tool.name)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "`owctl tool list` shows all".into(),
+            };
+            format!("{}: agent.loops.{name}: there is no tool `{name}`; {remedy}", file.display())
+        })
+        .collect()
 }
 
 /// Which hooks would not run, and so refuse what they are asked about.

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use ow_config::{Config, HOOKS_FOLDER, HookConfig, Host};
 use ow_model::{HookEvent, HookReport};
+use ow_policy::OWN_TOOLS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -124,6 +125,11 @@ impl Test {
         if is_about_a_call && self.tool.is_none() {
             return Err(Failure::usage("no tool is named").hint("say of which call: `owctl hook test shell`"));
         }
+        if let Some(tool) = &self.tool
+            && !OWN_TOOLS.iter().any(|own| own.name == tool)
+        {
+            return Err(no_such_tool(tool));
+        }
         for text in [&self.input, &self.response] {
             let is_object = serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
             if !is_object {
@@ -144,6 +150,14 @@ impl Test {
         })?;
         context.out.give(&said, |said| in_words(context, said));
         if said.verdict == "deny" { Err(Failure::told(Exit::Failed)) } else { Ok(()) }
+    }
+}
+
+fn no_such_tool(tool: &str) -> Failure {
+    let failure = Failure::new(Exit::NotFound, "not_found", format!("there is no tool `{tool}`"));
+    match ow_config::nearest(tool, OWN_TOOLS.iter().map(|own| own.name)) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None => failure.hint("`owctl tool list` shows all tools"),
     }
 }
 

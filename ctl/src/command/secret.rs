@@ -58,6 +58,8 @@ impl Secret {
 
 impl Set {
     fn run(&self, context: &Context) -> Result<(), Failure> {
+        // Nobody is asked for a value that has no place.
+        owd(context, &["secret-set", &self.name, "--check"], None)?;
         let value = if ask::can_ask() {
             typed(&format!("Value of {}: ", escape::line(&self.name)))?
         } else {

@@ -3,13 +3,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use ow_model::{Risk, Span, ZoneName};
+use ow_model::{LoopLimits, Risk, Span, ZoneName};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::{FileFault, TaskDefaults};
 
 mod hook;
+mod loops;
 mod read;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
@@ -211,6 +212,9 @@ pub struct AgentConfig {
     /// Tokens at which a history is shortened even where the model's window is larger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction_cap: Option<u32>,
+    /// With how many calls the loop detectors bear.
+    #[serde(skip_serializing_if = "LoopLimits::is_empty")]
+    pub loops: LoopLimits,
 }
 
 /// A model service.

@@ -239,7 +239,7 @@ impl<'d, 'a> Section<'d, 'a> {
         self.count_in(key, value, bounds)
     }
 
-    fn count_in(&self, key: &str, value: &Spanned<DeValue<'_>>, bounds: RangeInclusive<u32>) -> Option<u32> {
+    pub(crate) fn count_in(&self, key: &str, value: &Spanned<DeValue<'_>>, bounds: RangeInclusive<u32>) -> Option<u32> {
         let place = self.place_of(key, value);
         let DeValue::Integer(integer) = value.get_ref() else {
             self.wrong_type(&place, value.get_ref(), &Wanted("a whole number", "write it in digits, without quotes"));

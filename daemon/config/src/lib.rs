@@ -37,6 +37,7 @@ pub use config::{
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};
 pub use secret::looks_like_secret;
+pub use suggest::nearest;
 pub use task::{
     TASK_FILE_LIMIT, TaskDefaults, TaskFile, ToolChecker, is_task_file, load_tasks, parse_edited_task, parse_task,
     read_task_file, step_text, to_toml,

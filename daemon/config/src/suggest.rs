@@ -1,5 +1,6 @@
 /// The one of `known` that `text` was most likely meant to be; none where nothing is near.
-pub(crate) fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = text.to_ascii_lowercase().replace('_', "-");
     known
         .into_iter()

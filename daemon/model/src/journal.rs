@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Artifact, BlobHash, Call, CallHash, CallResult, Cause, HookReport, Input, ItemId, Mode, Outcome, Position,
-    RefusedAddress, Reply, Resolution, RuleId, Usage, Wake,
+    Artifact, BlobHash, Call, CallHash, CallResult, Cause, HookReport, Input, ItemId, LoopLimits, Mode, Outcome,
+    Position, RefusedAddress, Reply, Resolution, RuleId, Usage, Wake,
 };
 
 /// A fact with its place in the session's journal, as read back.
@@ -168,6 +168,10 @@ pub enum Fact {
         detector: String,
         evidence: String,
         stop: bool,
+    },
+    /// With how many calls the loop detectors bear from here on, as the configuration had it.
+    LoopLimitsSet {
+        limits: LoopLimits,
     },
     /// A budget is used up; the session waits for a person to raise it.
     BudgetReached {

@@ -11,6 +11,7 @@ mod hook;
 mod id;
 mod item;
 mod journal;
+mod loops;
 mod message;
 mod name;
 mod rule;
@@ -32,6 +33,7 @@ pub use journal::{
     Answered, Compaction, Fact, Hole, Intent, ModelFailure, Purpose, Reconciled, RecordedFact, Sent, SentMiddle,
     TurnOutcome,
 };
+pub use loops::{Detector, LoopLimits, Patience};
 pub use message::{Attachment, Finish, Input, Message, Reply, ReplyCall, Source, ToolUse, Usage, Why};
 pub use name::{NameError, TaskName, ToolName, ZoneName};
 pub use rule::{Rule, RuleScope, RuleTarget};

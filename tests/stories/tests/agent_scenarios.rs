@@ -134,3 +134,38 @@ fn a_folder_that_is_not_granted_stays_closed() {
     assert!(told.iter().all(|text| !text.contains("plum")), "{told:?}");
     assert!(!other.join("b.txt").exists());
 }
+
+/// The same call for ever is stopped at its third time, unless a person bears with it longer; the run's journal says so.
+#[test]
+fn a_tools_patience_is_set_in_the_configuration_and_stands_in_the_run() {
+    let model = ModelServer::start();
+    let scratch = with_model(&model);
+    let set = "\n[agent.loops.list_dir]\nconsecutive-duplicate = [5, 6]\nexact-duplicate = \"off\"\n";
+    let work = scratch.work();
+    model.answer(move |request| {
+        let body = request.json();
+        if body["tools"].is_null() {
+            return ModelReply::text("I went round in circles.").into();
+        }
+        ModelReply::calls([("list_dir", json!({ "path": work }))]).into()
+    });
+    scratch.task("looks", "goal = \"look around\"\nmode = \"ask\"\nroots = [\"{work}\"]\n");
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "allow", "looks", "--yes"]);
+    let calls_of_a_run = || {
+        let before = model.seen();
+        owd.owctl.run(&["task", "run", "looks", "--wait"]);
+        model.seen() - before
+    };
+    assert_eq!(calls_of_a_run(), 4, "three calls and the last answer");
+    scratch.config(&ow_stories::model_config(&model, set));
+    owd.owctl.ok(&["reload"]);
+    assert_eq!(calls_of_a_run(), 7, "six calls and the last answer");
+    let run = id(&rows(&owd.owctl.json(&["run", "list"]))[0]);
+    let journal = owd.owctl.json(&["run", "show", &run]).to_string();
+    assert!(journal.contains("consecutive-duplicate for list_dir: nudges at 5, stops at 6"), "{journal}");
+    assert!(journal.contains("consecutive-duplicate stops the turn"), "{journal}");
+    scratch.config("[agent.loops.list_dri]\nsleep = \"off\"\n");
+    let checked = scratch.owctl().ok(&["config", "check"]);
+    assert!(checked.contains("there is no tool `list_dri`; did you mean `list_dir`?"), "{checked}");
+}

@@ -284,6 +284,11 @@ fn the_dry_run_shows_which_hooks_match_and_what_they_say_without_a_daemon() {
     assert_eq!(test(&["hook", "test", "shell", r#"{"argv": ["cat", "a]", "my-secret"]}"#]), of(1, "deny", 1));
     assert_eq!(test(&["hook", "test", "shell", r#"{"argv": ["df"]}"#, "--event", "post-tool-use"]), of(0, "pass", 1));
     assert_eq!(test(&["hook", "test", "--event", "stop"]), of(0, "pass", 1));
+    for (tool, remedy) in [("wriet_file", "did you mean `write_file`?"), ("nosuch", "`owctl tool list`")] {
+        let said = owctl.run(&["hook", "test", tool]);
+        let names = said.stderr.contains(&format!("there is no tool `{tool}`")) && said.stderr.contains(remedy);
+        assert!(said.code == 4 && names, "{said:?}");
+    }
     let log = fs::read_to_string(scratch.work().join(".local/state/owd-shell.log")).expect("a log");
     assert!(log.lines().count() == 1 && log.contains(r#""argv":["df"]"#), "{log}");
     let listed = owctl.json(&["hook", "list"]);

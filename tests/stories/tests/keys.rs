@@ -54,6 +54,10 @@ fn a_secret_that_is_set_reaches_a_running_owd_and_no_eye() {
     owd.owctl.ok(&["secret", "rm", "MY-TOKEN"]);
     assert!(rows(&owd.owctl.json(&["secret", "list"])).is_empty());
     assert_eq!(owd.owctl.run(&["secret", "rm", "my-token"]).code, 4);
+    let (code, said) = set(&owd.owctl, "my token", "");
+    assert!(code == Some(2) && said.contains("`my token` is not a secret's name"), "the name comes first: {said}");
+    let (code, said) = set(&owd.owctl, "my-token", "");
+    assert!(code == Some(2) && said.contains("the value is empty"), "{said}");
     let (code, said) = set(&owd.owctl, "my token", VALUE);
     assert!(code == Some(2) && said.contains("is not a secret's name") && !said.contains(VALUE), "{said}");
 }

@@ -3,6 +3,8 @@
 
 use expect_test::{Expect, expect};
 
+use ow_model::{Detector, Patience};
+
 use super::*;
 
 fn host() -> Host {
@@ -231,6 +233,35 @@ fn a_tools_class_is_given_by_name_or_pattern() {
             owd.toml:2:9: tool-risk.shell = "wild": not one of the known values; write one of "read", "write-local", "exec", "external"
             owd.toml:3:12: tool-risk.Mail X: not the name of a tool; write a name as `owctl tool list` shows it, or a pattern such as "mail.*"
             owd.toml:4:12: tool-risk.list_dir = 3: expected one of "read", "write-local", "exec", "external", found a number; write one of these
+        "#]],
+    );
+}
+
+#[test]
+fn the_patience_of_a_loop_detector_is_set_by_tool_and_checked() {
+    let config =
+        read("[agent.loops.\"*\"]\nsleep = [3]\n[agent.loops.shell]\nsleep = \"off\"\nno-progress = [10, 20]\n")
+            .expect("it is right");
+    let limits = &config.agent.loops;
+    assert_eq!(limits.of("shell", Detector::Sleep), Some(Patience::Off));
+    assert_eq!(limits.of("shell", Detector::NoProgress), Some(Patience::Until { nudge: 10, stop: Some(20) }));
+    assert_eq!(limits.of("grep", Detector::Sleep), Some(Patience::Until { nudge: 3, stop: None }));
+    assert_eq!(limits.of("grep", Detector::NoProgress), None);
+    faults(
+        "[agent.loops]\nsleep = [2, 4]\n\"Shell!\" = {}\ngrep = 3\n[agent.loops.shell]\nslep = \"off\"\n\
+         sleep = [4, 2]\nno-progress = [8, 21]\nexact-duplicate = [1]\nsame-tool-error = true\n\
+         tool-mode-switch = [1, 2]\nsearch-escalation = []\n",
+        expect![[r#"
+            owd.toml:2:9: agent.loops.sleep: a detector where a tool belongs; name the tool first: `[agent.loops.shell]`, or `[agent.loops."*"]` for all; there `sleep = …`
+            owd.toml:3:12: agent.loops.Shell!: not the name of a tool; write a name as `owctl tool list` shows it, or "*" for all tools
+            owd.toml:4:8: agent.loops.grep = 3: expected a table, found a number; write it as `grep = { … }`
+            owd.toml:6:1: agent.loops.shell.slep: unknown key; did you mean `sleep`?
+            owd.toml:7:9: agent.loops.shell.sleep = [4, 2]: would end the turn at 2 calls, before the model is told at 4; let the second number be no smaller than the first
+            owd.toml:8:19: agent.loops.shell.no-progress = 21: not between 1 and 20; choose a number within these bounds
+            owd.toml:9:20: agent.loops.shell.exact-duplicate = 1: not between 2 and 20; choose a number within these bounds
+            owd.toml:10:19: agent.loops.shell.same-tool-error = true: not what this loop detector can be set to; write `[3, 6]` to tell the model at 3 calls and end the turn at 6, `[3]` to tell it alone, or "off"
+            owd.toml:11:20: agent.loops.shell.tool-mode-switch = [1, 2]: not what this loop detector can be set to; it counts nothing: write "off", or remove the line
+            owd.toml:12:21: agent.loops.shell.search-escalation = []: not what this loop detector can be set to; write `[3, 6]` to tell the model at 3 calls and end the turn at 6, `[3]` to tell it alone, or "off"
         "#]],
     );
 }

@@ -187,6 +187,7 @@ impl AgentCourse {
             self.session.end(timed_out(self.spec().timeout), stop).await?;
             return Ok(Onward::Left);
         }
+        self.tune();
         match self.next() {
             AgentEffect::End(outcome) => {
                 self.end(outcome, stop).await?;
@@ -303,6 +304,16 @@ impl AgentCourse {
         }
     }
 
+    /// Writes down what is configured of the loop detectors where the journal has it otherwise: they judge by the
+    /// journal alone. It goes out with the next commit.
+    fn tune(&mut self) {
+        let turn = &self.session.turn;
+        if turn.has_started() && !turn.has_ended() && *turn.loop_limits() != self.equipment.loops {
+            let limits = self.equipment.loops.clone();
+            self.record(Fact::LoopLimitsSet { limits });
+        }
+    }
+
     /// The session's first facts. What it is to do is durable with the very first of them: a crash while a hook is told
     /// leaves no session that waits for words which nobody will say.
     async fn start(&mut self, stop: &Stop) -> Result<Onward, StoreError> {
@@ -396,6 +407,7 @@ impl AgentCourse {
                 if self.session.time_left().is_some_and(|left| left.millis() == 0) {
                     break timed_out(self.spec().timeout);
                 }
+                self.tune();
                 match self.next() {
                     AgentEffect::End(outcome) => break outcome,
                     AgentEffect::AskBudget { text, .. } => {

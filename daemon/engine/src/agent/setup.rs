@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ow_model::TaskSpec;
+use ow_model::{LoopLimits, TaskSpec};
 use ow_provider::{Price, Router, Tools};
 use ow_tool::Place;
 use ow_turn::{Prices, ToolDecl};
@@ -35,6 +35,8 @@ pub struct ModelDefaults {
     pub max_iterations: Option<u32>,
     /// Tokens at which a history is compacted even where the window is larger; none: 250 000.
     pub compaction_cap: Option<u64>,
+    /// Of sessions from their next turn on.
+    pub loops: LoopLimits,
 }
 
 /// The equipment of one session under one worker.
@@ -44,6 +46,7 @@ pub(super) struct Equipment {
     pub(super) failover: Vec<String>,
     pub(super) max_iterations: u32,
     pub(super) compaction_cap: u64,
+    pub(super) loops: LoopLimits,
     pub(super) declared: Arc<[ToolDecl]>,
     pub(super) tools: Tools,
     /// Hosts that a person or the task named.
@@ -72,6 +75,7 @@ impl Equipment {
             failover: if agent.failover.is_empty() { defaults.failover } else { agent.failover },
             max_iterations: if is_nested { max.min(SUB_AGENT_ITERATIONS) } else { max },
             compaction_cap: defaults.compaction_cap.unwrap_or(250_000),
+            loops: defaults.loops,
             declared,
             tools: shown,
             named_hosts,

@@ -1,6 +1,6 @@
 use ow_model::{
     Answer, AnswerBy, Answered, Call, CallErrorKind, CallResult, Compaction, EndedRun, Fact, Finish, HookReport,
-    Purpose, Reconciled, RecordedFact, Resolution, Source, TurnOutcome,
+    LoopLimits, Patience, Purpose, Reconciled, RecordedFact, Resolution, Source, TurnOutcome,
 };
 use ow_protocol::FactView;
 
@@ -79,6 +79,7 @@ fn words(fact: &Fact) -> (&'static str, String) {
         | Fact::CompactionWanted
         | Fact::CompactionFailed { .. }
         | Fact::LoopFound { .. }
+        | Fact::LoopLimitsSet { .. }
         | Fact::BudgetReached { .. }
         | Fact::BudgetRaised { .. }
         | Fact::TurnInterrupted { .. }
@@ -93,6 +94,23 @@ fn words(fact: &Fact) -> (&'static str, String) {
             ("ended", format!("the run ended: {}", state.word()))
         }
     }
+}
+
+/// What the loop detectors are set to, by tool.
+fn loop_limits_words(LoopLimits(limits): &LoopLimits) -> String {
+    let set = limits.iter().flat_map(|(tool, set)| {
+        set.iter().map(move |(detector, patience)| {
+            let how = match patience {
+                Patience::Off => "off".into(),
+                Patience::Until { nudge, stop: None } => format!("nudges at {nudge}"),
+                Patience::Until { nudge, stop: Some(stop) } => format!("nudges at {nudge}, stops at {stop}"),
+            };
+            let of = if tool == LoopLimits::ALL_TOOLS { "all tools" } else { tool };
+            format!("{detector} for {of}: {how}")
+        })
+    });
+    let set: Vec<String> = set.collect();
+    if set.is_empty() { "the loop detectors have their own limits again".into() } else { set.join("; ") }
 }
 
 /// The same for the facts of an agent's session.
@@ -146,6 +164,7 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             let what = if *stop { "stops the turn" } else { "nudges" };
             ("loop-found", format!("{detector} {what}: {evidence}"))
         }
+        Fact::LoopLimitsSet { limits } => ("loop-limits-set", loop_limits_words(limits)),
         Fact::BudgetReached { what } => ("budget-reached", format!("the budget is used up: {what}")),
         Fact::BudgetRaised { times } => ("budget-raised", format!("the budget is now {times} times what it was")),
         Fact::TurnInterrupted { by, partial: _ } => ("turn-interrupted", format!("interrupted by {by}")),

@@ -130,6 +130,7 @@ impl Transcript {
             | Fact::Resumed
             | Fact::Admitted { .. }
             | Fact::CompactionWanted
+            | Fact::LoopLimitsSet { .. }
             | Fact::Ended { .. } => return None,
         })
     }

@@ -9,7 +9,7 @@ mod topic;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use ow_model::{BlobHash, CallErrorKind, Fact, Risk};
+use ow_model::{BlobHash, CallErrorKind, Detector, Fact, LoopLimits, Risk};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub(super) struct Seen {
 /// What a detector found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Verdict {
-    pub(super) detector: &'static str,
+    pub(super) detector: Detector,
     pub(super) evidence: String,
     pub(super) stop: bool,
 }
@@ -65,11 +65,12 @@ pub(super) struct Detectors {
     nudges: u32,
     /// Tools of whose many calls the model has been told.
     told: BTreeSet<String>,
+    limits: LoopLimits,
 }
 
 impl Verdict {
     pub(super) fn fact(&self) -> Fact {
-        Fact::LoopFound { detector: self.detector.into(), evidence: self.evidence.clone(), stop: self.stop }
+        Fact::LoopFound { detector: self.detector.word().into(), evidence: self.evidence.clone(), stop: self.stop }
     }
 }
 
@@ -101,7 +102,16 @@ impl Seen {
 impl Detectors {
     /// A person spoke: what came before is no evidence against what they ask now.
     pub(super) fn begin_turn(&mut self) {
-        *self = Self { step: self.step, ..Self::default() };
+        *self = Self { step: self.step, limits: std::mem::take(&mut self.limits), ..Self::default() };
+    }
+
+    /// What the person set of their patience; it holds for all that is seen from here on.
+    pub(super) const fn limits(&self) -> &LoopLimits {
+        &self.limits
+    }
+
+    pub(super) fn limit(&mut self, limits: LoopLimits) {
+        self.limits = limits;
     }
 
     /// The worst verdict after the calls of one reply. `unusable`: replies in a row without any usable call.
@@ -119,7 +129,7 @@ impl Detectors {
             let evidence = format!(
                 "no call of the last {unusable} replies could be run: no such tool, or arguments that do not fit"
             );
-            found.push(Verdict { detector: "unusable-calls", evidence, stop: true });
+            found.push(Verdict { detector: Detector::UnusableCalls, evidence, stop: true });
         }
         if progress {
             self.nudges = 0;

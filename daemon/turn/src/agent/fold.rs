@@ -54,6 +54,7 @@ impl AgentTurn {
                     self.say = Some((Why::Loop, words::nudge(evidence)));
                 }
             }
+            Fact::LoopLimitsSet { limits } => self.detectors.limit(limits.clone()),
             Fact::BudgetReached { what } if self.is_between() && self.hold.is_none() => {
                 let position = Position(self.next_position);
                 self.next_position += 1;

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use ow_model::{
-    BlobHash, Call, CallHash, Failure, Input, ItemId, Message, Mode, Outcome, Position, Purpose, ToolName, TurnOutcome,
-    Usage, Wake, Why,
+    BlobHash, Call, CallHash, Failure, Input, ItemId, LoopLimits, Message, Mode, Outcome, Position, Purpose, ToolName,
+    TurnOutcome, Usage, Wake, Why,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -327,6 +327,12 @@ impl AgentTurn {
     #[must_use]
     pub const fn todo(&self) -> &Value {
         &self.todo
+    }
+
+    /// What is set of the loop detectors' patience, as the journal has it.
+    #[must_use]
+    pub const fn loop_limits(&self) -> &LoopLimits {
+        self.detectors.limits()
     }
 
     /// The calls of the newest reply that have no result yet.

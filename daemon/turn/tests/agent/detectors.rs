@@ -1,6 +1,8 @@
 //! Loop detectors, as sequences of calls with their results.
 
-use ow_model::{CallErrorKind, CallResult, Fact, Failure, Outcome, Purpose, Reply, ReplyCall};
+use ow_model::{
+    CallErrorKind, CallResult, Detector, Fact, Failure, LoopLimits, Outcome, Patience, Purpose, Reply, ReplyCall,
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -18,6 +20,10 @@ fn verdicts(steps: Vec<Step>) -> Vec<(usize, String, bool)> {
 }
 
 fn run(steps: Vec<Step>) -> (Rest, Vec<(usize, String, bool)>, World) {
+    run_with(None, steps)
+}
+
+fn run_with(limits: Option<LoopLimits>, steps: Vec<Step>) -> (Rest, Vec<(usize, String, bool)>, World) {
     let replies: Vec<Reply> = steps.iter().map(|step| calls(step.iter().map(|(call, _)| call.clone()))).collect();
     let mut results: Vec<CallResult> = steps.into_iter().flatten().map(|(_, result)| result).collect();
     results.reverse();
@@ -25,6 +31,9 @@ fn run(steps: Vec<Step>) -> (Rest, Vec<(usize, String, bool)>, World) {
     let mut world = World::of(agent, 500, replies);
     let by_position: Vec<CallResult> = results.into_iter().rev().collect();
     world.tool = Box::new(move |call| by_position[call.position.0 as usize].clone());
+    if let Some(limits) = limits {
+        world.record(Fact::LoopLimitsSet { limits });
+    }
     let rest = world.run();
     let mut found = vec![];
     let mut replied = 0;
@@ -213,4 +222,49 @@ fn a_host_that_does_not_answer_is_nudged_at_three_and_stopped_at_five() {
     let storm: Vec<(usize, bool)> =
         found.iter().filter(|(_, name, _)| name == "network-retry-storm").map(|(at, _, stop)| (*at, *stop)).collect();
     assert_eq!(storm, [(5, false), (7, false), (9, true)], "{found:?}");
+}
+
+fn limits(tool: &str, set: &[(Detector, Patience)]) -> LoopLimits {
+    LoopLimits([(tool.to_owned(), set.iter().copied().collect())].into())
+}
+
+#[test]
+fn a_person_sets_by_tool_with_how_many_calls_a_detector_bears() {
+    let polls = |count| repeat(count, |_| single("job_status", &json!({ "id": 7 }), ok("running")));
+    let found = |limits: LoopLimits, steps| run_with(Some(limits), steps).1;
+    let is = |found: &[(usize, String, bool)], expected: &[(usize, &str, bool)]| {
+        let found: Vec<_> = found.iter().map(|(at, name, stop)| (*at, name.as_str(), *stop)).collect();
+        assert_eq!(found, expected);
+    };
+    let until = |nudge, stop| Patience::Until { nudge, stop };
+    let only = |set: &[(Detector, Patience)]| {
+        let others = Detector::OF_CALLS.into_iter().map(|detector| (detector, Patience::Off));
+        limits("job_status", &others.chain(set.iter().copied()).collect::<Vec<_>>())
+    };
+    let later = only(&[(Detector::ConsecutiveDuplicate, until(5, Some(6)))]);
+    is(&found(later, polls(8)), &[(5, "consecutive-duplicate", false), (6, "consecutive-duplicate", true)]);
+    // Without a number to stop at, three nudges in a row still do.
+    let nudges = only(&[(Detector::ExactDuplicate, until(4, None))]);
+    let expected = [(4, "exact-duplicate", false), (5, "exact-duplicate", false), (6, "exact-duplicate", true)];
+    is(&found(nudges, polls(8)), &expected);
+    is(&found(only(&[]), polls(30)), &[]);
+    // Another tool keeps what detectors have by themselves.
+    let expected = [(2, "consecutive-duplicate", false), (3, "consecutive-duplicate", true)];
+    let reads = repeat(4, |_| single("read_file", &json!({ "path": "a.txt" }), ok("same")));
+    is(&found(only(&[]), reads), &expected);
+}
+
+#[test]
+fn what_is_set_of_the_detectors_is_judged_by_as_the_journal_has_it() {
+    let set = limits("*", &[(Detector::ConsecutiveDuplicate, Patience::Until { nudge: 7, stop: Some(7) })]);
+    let steps = repeat(9, |index| single("job_status", &json!({ "id": 7 }), ok(&format!("{}", index / 8))));
+    let (_, _, world) = run_with(Some(set.clone()), steps);
+    assert_eq!(world.turn.loop_limits(), &set);
+    for facts in 0..=world.journal.len() {
+        let some = &world.journal[..facts];
+        let (once, again) = (replay(&world.setup, some), replay(&world.setup, some));
+        assert_eq!(serde_json::to_string(&once).expect("a state"), serde_json::to_string(&again).expect("a state"));
+    }
+    let whole = replay(&world.setup, &world.journal);
+    assert_eq!(serde_json::to_string(&whole).expect("a state"), serde_json::to_string(&world.turn).expect("a state"));
 }

@@ -1,4 +1,4 @@
-use ow_model::CallErrorKind;
+use ow_model::{CallErrorKind, Detector, Patience};
 
 use super::{Detectors, Seen, Verdict};
 
@@ -40,10 +40,10 @@ impl Detectors {
         let before = self.before().next()?;
         let is_data = before.tool == "applescript" || before.tool.starts_with("browser");
         let found = is_visual(&newest.tool) && is_data && before.error.is_none();
-        found.then(|| {
+        (found && self.hears(newest, Detector::ToolModeSwitch)).then(|| {
             let (look, data) = (&newest.tool, &before.tool);
             nudge(
-                "tool-mode-switch",
+                Detector::ToolModeSwitch,
                 format!("`{look}` looks again at what `{data}` returned as data, which is proof enough"),
             )
         })
@@ -56,15 +56,15 @@ impl Detectors {
             && worked.error.is_none()
             && failed.error.is_some()
             && worked.call != failed.call;
-        (is_visual(&newest.tool) && mended).then(|| {
+        (is_visual(&newest.tool) && mended && self.hears(newest, Detector::SuccessAfterError)).then(|| {
             let evidence = format!("`{}` worked at the second try, which confirms it; answer now", worked.tool);
-            nudge("success-after-error", evidence)
+            nudge(Detector::SuccessAfterError, evidence)
         })
     }
 
     fn consecutive_duplicate(&self, newest: &Seen) -> Option<Verdict> {
         let count = self.window.iter().rev().take_while(|seen| is_same(seen, newest)).count();
-        limits("consecutive-duplicate", count, 2, 3, || {
+        self.judge_count(newest, Detector::ConsecutiveDuplicate, count, (2, 3), || {
             format!("`{}` was called {count} times in a row with the same arguments and the same result", newest.tool)
         })
     }
@@ -76,8 +76,9 @@ impl Detectors {
         let since_edit = self.window.iter().rev().take_while(tried).filter(|seen| is_same(seen, newest)).count();
         let evidence =
             || format!("`{}` was called {count} times lately with the same arguments and the same result", newest.tool);
-        limits("exact-duplicate", since_edit, 6, 6, evidence)
-            .or_else(|| limits("exact-duplicate", count, 3, usize::MAX, evidence))
+        let (nudge, stop) = self.bounds(newest, Detector::ExactDuplicate, (3, 6));
+        let verdict = |stop| Verdict { detector: Detector::ExactDuplicate, evidence: evidence(), stop };
+        if since_edit >= stop { Some(verdict(true)) } else { (count >= nudge).then(|| verdict(false)) }
     }
 
     fn same_tool_error(&self, newest: &Seen) -> Option<Verdict> {
@@ -86,7 +87,7 @@ impl Detectors {
         let in_row = steps(self.window.iter().rev().take_while(fails));
         let alike = steps(self.window.iter().filter(fails).filter(|seen| seen.result == newest.result));
         let count = in_row.max(alike);
-        limits("same-tool-error", count, 4, 8, || {
+        self.judge_count(newest, Detector::SameToolError, count, (4, 8), || {
             format!("`{}` failed {count} times; the last time: {}", newest.tool, newest.told)
         })
     }
@@ -99,7 +100,7 @@ impl Detectors {
                 return None;
             }
             let count = steps(self.window.iter().filter(|seen| seen.tool == newest.tool && !seen.is_fresh));
-            return limits("family-no-progress", count, 5, 7, || {
+            return self.judge_count(newest, Detector::FamilyNoProgress, count, (5, 7), || {
                 format!("{count} calls of `{}` found nothing new", newest.tool)
             });
         };
@@ -113,7 +114,7 @@ impl Detectors {
         if newest.url.is_some() && newest.is_fresh {
             return None;
         }
-        limits("family-no-progress", count, 3, 7, || {
+        self.judge_count(newest, Detector::FamilyNoProgress, count, (3, 7), || {
             let stronger = if count >= 5 { ", and more of the same will not help" } else { "" };
             format!("{count} lookups about the same ({topic}){stronger}")
         })
@@ -121,8 +122,9 @@ impl Detectors {
 
     /// Judged once a step: the searches of one reply are one.
     pub(super) fn search_escalation(&self) -> Option<Verdict> {
+        let newest = self.window.back()?;
         let mut newest_first = self.window.iter().rev().peekable();
-        if newest_first.peek()?.step != self.step {
+        if newest.step != self.step {
             return None;
         }
         let mut count = 0;
@@ -136,7 +138,7 @@ impl Detectors {
             }
             count += 1;
         }
-        limits("search-escalation", count, 3, 5, || {
+        self.judge_count(newest, Detector::SearchEscalation, count, (3, 5), || {
             format!("{count} searches in a row, and nothing that they found was read")
         })
     }
@@ -147,15 +149,17 @@ impl Detectors {
         }
         let calls = || self.window.iter().filter(|seen| seen.tool == newest.tool);
         let (all, stale) = (steps(calls()), steps(calls().filter(|seen| !seen.is_fresh)));
-        if all < 8 {
+        let (many, _) = self.bounds(newest, Detector::NoProgress, (8, 16));
+        if all < many {
             self.told.remove(&newest.tool);
         }
-        let stuck =
-            limits("no-progress", stale, 8, 16, || format!("{stale} calls of `{}` brought nothing new", newest.tool));
+        let stuck = self.judge_count(newest, Detector::NoProgress, stale, (8, 16), || {
+            format!("{stale} calls of `{}` brought nothing new", newest.tool)
+        });
         // Many calls of one tool are said once: it may be the right tool.
         stuck.or_else(|| {
-            (all >= 8 && self.told.insert(newest.tool.clone()))
-                .then(|| nudge("no-progress", format!("{all} of the last calls were of `{}`", newest.tool)))
+            (all >= many && self.told.insert(newest.tool.clone()))
+                .then(|| nudge(Detector::NoProgress, format!("{all} of the last calls were of `{}`", newest.tool)))
         })
     }
 
@@ -166,9 +170,37 @@ impl Detectors {
             .iter()
             .enumerate()
             .all(|(index, seen)| !seen.is_blank && sleeps[..index].iter().all(|before| before.result != seen.result));
-        let stop = if changes { usize::MAX } else { 4 };
         let evidence = || format!("{count} commands sleep; the tools to sleep or to wait for a job cost nothing");
-        if newest.sleeps { limits("sleep", count, 2, stop, evidence) } else { None }
+        if !newest.sleeps {
+            return None;
+        }
+        let verdict = self.judge_count(newest, Detector::Sleep, count, (2, 4), evidence)?;
+        Some(Verdict { stop: verdict.stop && !changes, ..verdict })
+    }
+
+    /// At how many this detector nudges and stops for calls of the newest one's tool; the given ones where nothing is set.
+    fn bounds(&self, newest: &Seen, detector: Detector, own: (usize, usize)) -> (usize, usize) {
+        match self.limits.of(&newest.tool, detector) {
+            None => own,
+            Some(Patience::Off) => (usize::MAX, usize::MAX),
+            Some(Patience::Until { nudge, stop }) => (nudge as usize, stop.map_or(usize::MAX, |stop| stop as usize)),
+        }
+    }
+
+    fn hears(&self, newest: &Seen, detector: Detector) -> bool {
+        self.limits.of(&newest.tool, detector) != Some(Patience::Off)
+    }
+
+    fn judge_count(
+        &self,
+        newest: &Seen,
+        detector: Detector,
+        count: usize,
+        own: (usize, usize),
+        evidence: impl FnOnce() -> String,
+    ) -> Option<Verdict> {
+        let (nudge, stop) = self.bounds(newest, detector, own);
+        (count >= nudge).then(|| Verdict { detector, evidence: evidence(), stop: count >= stop })
     }
 
     fn network_retry_storm(&self, newest: &Seen) -> Option<Verdict> {
@@ -181,7 +213,9 @@ impl Detectors {
             return None;
         }
         let count = steps(self.window.iter().filter(lost));
-        limits("network-retry-storm", count, 3, 5, || format!("{url} could not be reached {count} times"))
+        self.judge_count(newest, Detector::NetworkRetryStorm, count, (3, 5), || {
+            format!("{url} could not be reached {count} times")
+        })
     }
 }
 
@@ -195,18 +229,8 @@ fn is_same(seen: &Seen, newest: &Seen) -> bool {
     seen.call == newest.call && seen.result == newest.result
 }
 
-fn nudge(detector: &'static str, evidence: String) -> Verdict {
+fn nudge(detector: Detector, evidence: String) -> Verdict {
     Verdict { detector, evidence, stop: false }
-}
-
-fn limits(
-    detector: &'static str,
-    count: usize,
-    nudge: usize,
-    stop: usize,
-    evidence: impl FnOnce() -> String,
-) -> Option<Verdict> {
-    (count >= nudge).then(|| Verdict { detector, evidence: evidence(), stop: count >= stop })
 }
 
 pub(super) fn family(tool: &str) -> Option<Family> {
