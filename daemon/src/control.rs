@@ -9,6 +9,7 @@ use ow_automation::Written;
 use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
+use ow_inbox::Channels;
 use ow_mail::{Desk, Taken};
 use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec};
 use ow_server::{About, Control, TakenMail, WantedSession, Warning};
@@ -27,6 +28,7 @@ pub(crate) struct Facts {
     pub(crate) clock: Clock,
     pub(crate) engine: Arc<Engine>,
     pub(crate) automation: ow_automation::Handle,
+    pub(crate) channels: Arc<Channels>,
     pub(crate) check: ow_automation::Check,
     pub(crate) standing: Arc<RwLock<Arc<Standing>>>,
     pub(crate) paths: Paths,
@@ -74,6 +76,7 @@ impl OwdControl {
                 let defaults = config.task_defaults(&facts.host);
                 facts.engine.reload_hooks(hooks(&config, &facts.paths));
                 show_arguments(&facts.store, &config, &secrets);
+                crate::channels::apply(&*facts.store, &facts.channels, &config);
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()

@@ -12,6 +12,7 @@ use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Hooks, Stop};
+use ow_inbox::{Channels, Post};
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
 use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
@@ -20,6 +21,7 @@ use ow_tool::{Helpers, Limits, Toolbox};
 use sd_notify::NotifyState;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
@@ -109,6 +111,8 @@ impl Life {
         let toolbox = Arc::new(toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
         show_arguments(&self.store, &self.config, &secrets);
+        let channels = Arc::new(Channels::default());
+        crate::channels::apply(&*self.store, &channels, &self.config);
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
         let engine = Engine::new(ow_engine::Parts {
@@ -154,11 +158,14 @@ impl Life {
         .await?;
         let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
+        let mut services = JoinSet::new();
+        services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
             clock: clock.clone(),
             engine: Arc::clone(&engine),
             automation: automation.handle(),
+            channels,
             check,
             standing,
             paths: self.paths.clone(),
@@ -227,6 +234,7 @@ impl Life {
             stop.cancel();
             let served = serving.await;
             automation.drain().await;
+            services.join_all().await;
             served
         };
         tokio::select! {

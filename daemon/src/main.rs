@@ -4,6 +4,7 @@
 //! has a file.
 
 mod args;
+mod channels;
 mod control;
 mod demo;
 mod detach;

@@ -66,10 +66,9 @@ pub(crate) fn person_of(config: &Config, accounts: &Accounts, own_uid: u32, uid:
 }
 
 /// Whether this person may answer: theirs are the inboxes that the configuration gives them.
-pub(crate) fn may_answer(config: &Config, person: &Person, _item: &Item) -> bool {
+pub(crate) fn may_answer(config: &Config, person: &Person, item: &Item) -> bool {
     match config.people.get(&person.0) {
-        // Every item goes to the one inbox that there is until bindings come.
-        Some(configured) => configured.inboxes.contains("default"),
+        Some(configured) => item.inboxes().any(|inbox| configured.inboxes.contains(&config.present_inbox(inbox))),
         None => config.people.is_empty(),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ow_config::TaskDefaults;
-use ow_model::{AgentSpec, CatchUp, EventDelivery, Overlap, Retry, Span, TaskSpec, WhileParked};
+use ow_model::{AgentSpec, CatchUp, EventDelivery, InboxName, Overlap, Retry, Span, TaskSpec, WhileParked};
 use ow_server::WantedSession;
 
 /// A chat has no end of its own.
@@ -18,7 +18,7 @@ pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<Ta
     if !faults.is_empty() {
         return Err(faults);
     }
-    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder } = defaults.clone();
+    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes: _ } = defaults.clone();
     let agent = AgentSpec { model: model.clone(), instructions: instructions.clone(), ..AgentSpec::default() };
     Ok(TaskSpec {
         name: "chat".parse().expect("a word is a task's name"),
@@ -44,6 +44,7 @@ pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<Ta
         item_expiry: expiry,
         item_reminder: reminder,
         http_allow: vec![],
+        inbox: InboxName::default(),
     })
 }
 

@@ -39,23 +39,23 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
     };
     let next = clock.when_or(status.next_wake.as_deref(), "nothing is due");
     let tcp = status.tcp.as_ref().map_or(String::new(), |address| format!(" and {address}"));
-    text.push_str(&pairs(
-        paint,
-        &[
-            ("inbox", waiting.into()),
-            ("next", next.into()),
-            ("tasks", format!("{}, {} of them paused", status.tasks, status.tasks_paused).into()),
-            ("runs", runs(status).into()),
-            ("events", format!("{} waiting", status.events_waiting).into()),
-            ("refused", refused(status.addresses_refused).into()),
-            ("since", clock.when(&status.started_at).into()),
-            ("zone", escape::line(&status.time_zone)),
-            ("config", escape::line(&status.config_dir)),
-            ("data", format!("{} ({})", escape::line(&status.data_dir), bytes(status.store_bytes)).into()),
-            ("socket", Cow::Owned(format!("{}{}", escape::line(&status.socket), escape::line(&tcp)))),
-            ("log", escape::line(&status.log)),
-        ],
-    ));
+    let notices = notices(status);
+    let mut lines = vec![("inbox", waiting.into())];
+    lines.extend(notices.map(|notices| ("notices", notices.into())));
+    lines.extend([
+        ("next", next.into()),
+        ("tasks", format!("{}, {} of them paused", status.tasks, status.tasks_paused).into()),
+        ("runs", runs(status).into()),
+        ("events", format!("{} waiting", status.events_waiting).into()),
+        ("refused", refused(status.addresses_refused).into()),
+        ("since", clock.when(&status.started_at).into()),
+        ("zone", escape::line(&status.time_zone)),
+        ("config", escape::line(&status.config_dir)),
+        ("data", format!("{} ({})", escape::line(&status.data_dir), bytes(status.store_bytes)).into()),
+        ("socket", Cow::Owned(format!("{}{}", escape::line(&status.socket), escape::line(&tcp)))),
+        ("log", escape::line(&status.log)),
+    ]);
+    text.push_str(&pairs(paint, &lines));
     text.push_str(&warnings(status, paint));
     text
 }
@@ -67,6 +67,15 @@ fn runs(status: &StatusView) -> String {
         count => format!(", {count} interrupted"),
     };
     format!("{runs_running} running, {runs_queued} queued, {runs_parked} parked{interrupted}; {workers} workers")
+}
+
+/// None while all were delivered.
+fn notices(status: &StatusView) -> Option<String> {
+    match (status.deliveries_waiting, status.deliveries_failed) {
+        (0, 0) => None,
+        (waiting, 0) => Some(format!("{waiting} on their way")),
+        (waiting, failed) => Some(format!("{waiting} on their way, {failed} given up: owctl inbox show ITEM")),
+    }
 }
 
 fn refused(addresses: u64) -> String {
@@ -142,6 +151,8 @@ mod tests {
             runs_interrupted: 0,
             sessions: 0,
             items_pending: 3,
+            deliveries_waiting: 0,
+            deliveries_failed: 0,
             events_waiting: 0,
             addresses_refused: 2,
             workers: 8,
@@ -184,9 +195,16 @@ mod tests {
             message: "reports.toml:3:1: unknown key `crn`\u{1b}[2J".into(),
             hint: Some("write `cron`".into()),
         };
-        let status =
-            StatusView { paused_all: Some("ada".into()), runs_interrupted: 2, warnings: vec![warning], ..status() };
+        let status = StatusView {
+            paused_all: Some("ada".into()),
+            runs_interrupted: 2,
+            deliveries_waiting: 1,
+            deliveries_failed: 2,
+            warnings: vec![warning],
+            ..status()
+        };
         let text = in_words(&status, &clock, Paint::Plain);
+        assert!(text.contains("notices  1 on their way, 2 given up: owctl inbox show ITEM"), "{text}");
         assert!(text.contains("3 parked, 2 interrupted; 8 workers"), "{text}");
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();

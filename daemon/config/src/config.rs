@@ -1,19 +1,23 @@
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use ow_model::{LoopLimits, Risk, Span, ZoneName};
+use ow_model::{InboxName, LoopLimits, Risk, Span, ZoneName};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::{FileFault, TaskDefaults};
 
 mod hook;
+mod inboxes;
 mod loops;
 mod read;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
+pub(crate) use inboxes::unknown_inbox;
+pub use inboxes::{Escalation, NamedInboxConfig, QuietHours};
 
 /// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -26,6 +30,9 @@ pub struct Config {
     /// Classes of risk by a tool's name or a pattern of names: what a person says, against what the tool declares.
     pub tool_risk: BTreeMap<String, Risk>,
     pub inbox: InboxConfig,
+    /// Where items are told of, by inbox; `default` is that of tasks that name none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub inboxes: BTreeMap<InboxName, NamedInboxConfig>,
     pub mail: MailConfig,
     pub server: ServerConfig,
     pub log: LogConfig,
@@ -276,15 +283,15 @@ pub struct PersonConfig {
 pub enum Inboxes {
     #[default]
     All,
-    Named(Vec<String>),
+    Named(Vec<InboxName>),
 }
 
 impl Inboxes {
     #[must_use]
-    pub fn contains(&self, inbox: &str) -> bool {
+    pub fn contains(&self, inbox: &InboxName) -> bool {
         match self {
             Self::All => true,
-            Self::Named(names) => names.iter().any(|name| name == inbox),
+            Self::Named(names) => names.contains(inbox),
         }
     }
 }
@@ -378,6 +385,7 @@ impl Config {
             },
             tool_risk: BTreeMap::new(),
             inbox: InboxConfig { expiry: days(14), reminder: days(1), approve_words: vec![], deny_words: vec![] },
+            inboxes: BTreeMap::new(),
             mail: MailConfig { authserv_id: None, signatures: true, dns: None },
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
@@ -428,7 +436,20 @@ impl Config {
             call_timeout: self.scheduler.call_timeout,
             expiry: self.inbox.expiry,
             reminder: self.inbox.reminder,
+            inboxes: self.inbox_names(),
         }
+    }
+
+    /// The inboxes that there are: those that are configured, and `default`.
+    #[must_use]
+    pub fn inbox_names(&self) -> BTreeSet<InboxName> {
+        self.inboxes.keys().cloned().chain([InboxName::default()]).collect()
+    }
+
+    /// The inbox itself, or `default` for one that was taken out of the configuration since: its items go on there.
+    #[must_use]
+    pub fn present_inbox<'i>(&self, inbox: &'i InboxName) -> Cow<'i, InboxName> {
+        if self.inboxes.contains_key(inbox) { Cow::Borrowed(inbox) } else { Cow::Owned(InboxName::default()) }
     }
 
     /// The person that a peer of the Unix socket is.

@@ -30,9 +30,10 @@ mod task;
 pub mod template;
 
 pub use config::{
-    AgentConfig, AuditConfig, Config, ConfigError, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig, Inboxes,
-    LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, OnFailure, PersonConfig, PolicyConfig,
-    ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig, WireFormat,
+    AgentConfig, AuditConfig, Config, ConfigError, Escalation, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig,
+    Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, NamedInboxConfig, OnFailure, PersonConfig,
+    PolicyConfig, ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
+    ServerConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

@@ -1,8 +1,9 @@
 //! Task files: TOML in, a checked [`TaskSpec`] or all that is wrong with it out.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ow_model::{Span, ToolName, ZoneName};
+use ow_model::{InboxName, Span, ToolName, ZoneName};
 use serde_json::Value;
 
 mod agent;
@@ -29,6 +30,8 @@ pub struct TaskDefaults {
     pub call_timeout: Span,
     pub expiry: Span,
     pub reminder: Span,
+    /// The inboxes that there are.
+    pub inboxes: BTreeSet<InboxName>,
 }
 
 /// Knows the tools that steps may name. The tools live elsewhere; whoever has them passes this in.

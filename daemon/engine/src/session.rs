@@ -302,7 +302,13 @@ impl<T: Turn> Session<T> {
         let way = match self.engine.toolbox.runner(&call.tool) {
             Some(Runner::Daemon(tool)) => {
                 let (position, now) = (call.position, self.engine.clock.now());
-                let of = CallOf { task: Some(self.spec.name.clone()), run: self.run.id, position, now };
+                let of = CallOf {
+                    task: Some(self.spec.name.clone()),
+                    inbox: self.spec.inbox.clone(),
+                    run: self.run.id,
+                    position,
+                    now,
+                };
                 Way::Daemon(Arc::clone(tool), of)
             }
             Some(Runner::Helper) | None => {

@@ -85,7 +85,7 @@ struct Notifier {
 #[async_trait]
 impl DaemonTool for Notifier {
     async fn run(&self, call: &Authorized<Call>, of: &CallOf) -> CallResult {
-        let CallOf { task, run, position, now } = of;
+        let CallOf { task, inbox, run, position, now } = of;
         let Message { title, text } = match Message::read(&call.get().args) {
             Ok(message) => message,
             Err(why) => return CallResult::failed(CallErrorKind::BadArguments, why),
@@ -98,6 +98,7 @@ impl DaemonTool for Notifier {
             kind: ItemKind::Notification { text: text.to_owned() },
             expires_in: None,
             remind_after: None,
+            inbox: inbox.clone(),
         };
         match self.store.notify(&item, &format!("{run}/{position}"), *now).await {
             Ok(id) => CallResult {
@@ -140,6 +141,7 @@ mod tests {
             kind: ItemKind::Notification { text: "done".into() },
             expires_in: None,
             remind_after: None,
+            inbox: ow_model::InboxName::default(),
         };
         runtime.block_on(async {
             let first = store.notify(&item, "run/0", now).await.expect("it is stored");

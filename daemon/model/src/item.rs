@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{BlobHash, Call, CallHash, ItemId, RuleTarget, RunId, TaskName};
+use crate::{BlobHash, Call, CallHash, InboxName, ItemId, RuleTarget, RunId, TaskName};
 
 /// One request for a person, pending until it is resolved once.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -24,6 +24,19 @@ pub struct Item {
     pub state: ItemState,
     /// How many schedule slots it has held back so far.
     pub holds_back: u64,
+    /// Where it is told of, and whose people may answer.
+    #[serde(default)]
+    pub inbox: InboxName,
+    /// Inboxes that it came to since, by escalation or delegation; their people may answer too.
+    #[serde(default)]
+    pub also: Vec<InboxName>,
+}
+
+impl Item {
+    /// All inboxes that it is in.
+    pub fn inboxes(&self) -> impl Iterator<Item = &InboxName> {
+        std::iter::once(&self.inbox).chain(&self.also)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

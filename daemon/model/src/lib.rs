@@ -14,6 +14,7 @@ mod journal;
 mod loops;
 mod message;
 mod name;
+mod notice;
 mod rule;
 mod run;
 mod slot;
@@ -35,7 +36,8 @@ pub use journal::{
 };
 pub use loops::{Detector, LoopLimits, Patience};
 pub use message::{Attachment, Finish, Input, Message, Reply, ReplyCall, Source, ToolUse, Usage, Why};
-pub use name::{NameError, TaskName, ToolName, ZoneName};
+pub use name::{InboxName, NameError, TaskName, ToolName, ZoneName};
+pub use notice::{InboxBinding, Occasion};
 pub use rule::{Rule, RuleScope, RuleTarget};
 pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};
 pub use slot::{Disposition, SlotKey, SlotRecord};

@@ -80,6 +80,18 @@ name! {
     ToolName, "tool name"
 }
 
+name! {
+    /// Names an inbox: where its items are told of, and who may answer them. At most 64 bytes.
+    InboxName, "inbox name"
+}
+
+impl Default for InboxName {
+    /// The inbox of what names none.
+    fn default() -> Self {
+        Self("default".into())
+    }
+}
+
 /// An IANA time zone's name, as `Europe/Paris`. Whether the database has it is checked where it is loaded.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct ZoneName(pub String);

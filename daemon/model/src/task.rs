@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Span, TaskName, ToolName, ZoneName};
+use crate::{InboxName, Span, TaskName, ToolName, ZoneName};
 
 /// The store's number for a task. A name may be used again after a deletion; a number never is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -60,6 +60,9 @@ pub struct TaskSpec {
     pub item_reminder: Span,
     /// Hosts that `http_request` may reach without asking: `host`, `host:port`, `*.domain`.
     pub http_allow: Vec<String>,
+    /// Where its questions and notices go.
+    #[serde(default)]
+    pub inbox: InboxName,
 }
 
 /// What an agent works toward, with which model and limits.

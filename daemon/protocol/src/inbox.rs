@@ -20,6 +20,12 @@ pub struct ItemView {
     pub reminded: u32,
     /// How many schedule slots it has held back so far.
     pub holds_back: u64,
+    /// Whose people may answer.
+    #[serde(default)]
+    pub inbox: String,
+    /// Inboxes that it came to since, by escalation or delegation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalView>,
     /// One to four.

@@ -33,6 +33,12 @@ pub struct StatusView {
     #[serde(default)]
     pub sessions: u64,
     pub items_pending: u64,
+    /// Notices on their way to where their inbox is bound.
+    #[serde(default)]
+    pub deliveries_waiting: u64,
+    /// Notices that were given up.
+    #[serde(default)]
+    pub deliveries_failed: u64,
     pub events_waiting: u64,
     /// How many addresses the URL guard has refused to tasks; each is on the record of its run.
     #[serde(default)]

@@ -8,6 +8,7 @@
 mod audit;
 mod inbox;
 mod lists;
+mod outbox;
 mod race;
 mod retention;
 mod runs;
@@ -25,6 +26,7 @@ use crate::Store;
 pub use audit::*;
 pub use inbox::*;
 pub use lists::*;
+pub use outbox::*;
 pub use race::*;
 pub use retention::*;
 pub use runs::*;
@@ -123,6 +125,19 @@ macro_rules! store_conformance {
             a_notice_with_a_known_key_is_one_item
             two_answers_have_one_winner
             a_rule_is_used_as_often_as_it_may
+            // Outbox
+            where_nothing_is_bound_nothing_is_told
+            an_item_is_told_of_where_its_inbox_is_bound
+            what_is_asked_together_is_one_message_a_binding
+            a_delivery_that_nobody_recorded_is_handed_out_again_under_its_name
+            a_delivery_that_failed_waits_and_holds_up_its_own_binding_alone
+            what_was_answered_meanwhile_is_not_told_and_who_was_told_hears_the_end
+            what_was_under_way_when_it_was_answered_is_told_of_if_it_arrived
+            a_known_reply_is_one_message_and_stands_for_the_notice_of_the_end
+            what_is_given_up_is_told_once_by_other_bindings
+            an_unanswered_item_comes_to_the_next_inbox
+            a_digest_gathers_what_comes_before_it_is_due
+            a_message_is_found_by_its_name
             // Lists, stream and care
             lists_page_by_cursor
             an_id_is_found_by_its_beginning

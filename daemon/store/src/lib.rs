@@ -24,18 +24,26 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod outbox;
 mod rows;
 mod sqlite;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule,
-    RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
+    RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
 pub use error::{ResolveError, SessionError, StoreError, TaskError};
+pub use outbox::{
+    Attempted, Content, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, Route, RouteItems, Routing,
+    TakenDeliveries, Thread,
+};
 pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter,
     NewItem, NewSession, Page, PageRequest, ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter,
@@ -281,6 +289,42 @@ pub trait Store: Send + Sync + 'static {
     /// Newest first.
     async fn items(&self, filter: &ItemFilter, page: &PageRequest) -> Result<Page<Item>, StoreError>;
     async fn items_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ItemId>, StoreError>;
+
+    // --- outbox ---
+
+    /// Where items are told of from now on; at first nowhere. A change of the configuration replaces it.
+    fn route_items(&self, route: Option<Arc<RouteItems>>);
+
+    // Deliveries are written by the methods above, in the transaction that makes, reminds of, hands on or settles an item.
+
+    /// Hands out what is due, at most one delivery a binding and `limit` in all, and none for those in `closed`. One that
+    /// nobody recorded is handed out again in the next life, under the same message id.
+    async fn take_deliveries(
+        &self,
+        closed: &BTreeSet<InboxBinding>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<TakenDeliveries, StoreError>;
+
+    /// Records what came of a delivery; unless it must wait, hands out the next one that is due at this binding.
+    async fn record_delivery(
+        &self,
+        delivery: &Delivery,
+        attempted: &Attempted,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError>;
+
+    /// Puts a reply into the outbox; false: there was one with this key.
+    async fn enqueue_reply(&self, reply: &NewReply, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// What was told of an item, and where; oldest first.
+    async fn deliveries(&self, item: ItemId) -> Result<Vec<DeliveryRow>, StoreError>;
+
+    /// The items that a delivered message spoke of, by its message id or by what its channel called it.
+    async fn items_told_as(&self, name: &str) -> Result<Vec<ItemId>, StoreError>;
+
+    /// Changes whenever something was put into the outbox. A hint: the store tells.
+    fn outbox_changes(&self) -> watch::Receiver<u64>;
 
     // --- rules ---
 

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use ow_model::{
-    Fact, Item, ItemId, ItemKind, Mode, Outcome, RecordedFact, Resolution, Run, RunId, SessionId, Span, TaskId,
-    TaskName, TaskSource, TaskSpec, TaskState,
+    Fact, InboxName, Item, ItemId, ItemKind, Mode, Outcome, RecordedFact, Resolution, Run, RunId, SessionId, Span,
+    TaskId, TaskName, TaskSource, TaskSpec, TaskState,
 };
 use serde_json::Value;
 
@@ -104,6 +104,7 @@ pub struct NewItem {
     pub kind: ItemKind,
     pub expires_in: Option<Span>,
     pub remind_after: Option<Span>,
+    pub inbox: InboxName,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +142,7 @@ pub struct Resolved {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tended {
     pub reminded: Vec<ItemId>,
+    pub escalated: Vec<ItemId>,
     pub expired: Vec<ItemId>,
 }
 
@@ -243,7 +245,7 @@ pub struct WakeTimes {
     pub tasks: Option<Timestamp>,
     /// A queued run that waits for its time.
     pub runs: Option<Timestamp>,
-    /// A reminder or an expiry.
+    /// A reminder, an escalation or an expiry.
     pub items: Option<Timestamp>,
     /// Queued runs that could start now, chats apart.
     pub ready: bool,
@@ -278,7 +280,7 @@ pub struct StreamEvent {
     pub position: u64,
     pub at: Timestamp,
     /// `run.queued`, `run.running`, `run.parked`, `run.idle`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
-    /// `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
+    /// `item.escalated`, `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
     /// `slot.missed`, `step.done`, `address.refused`, `session.created`, `session.said`, `session.renamed`, `session.removed`,
     /// `owd.started`, `owd.paused`, `owd.resumed`.
     pub kind: String,
@@ -300,6 +302,10 @@ pub struct StoreStats {
     /// Chats that were not removed; they are in none of the counts above.
     pub sessions: u64,
     pub items_pending: u64,
+    /// Notices that wait, or are under way.
+    pub deliveries_waiting: u64,
+    /// Notices that were given up.
+    pub deliveries_failed: u64,
     pub events_waiting: u64,
     /// By the URL guard, since the store was made.
     pub addresses_refused: u64,

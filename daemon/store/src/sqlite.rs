@@ -16,6 +16,7 @@ mod journal;
 mod life;
 mod log;
 mod memory;
+mod outbox;
 mod reader;
 mod refusals;
 mod rules;
@@ -31,6 +32,7 @@ mod watches;
 mod writer;
 mod zones;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,8 +40,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, Fact, Input, Item, ItemId, NewEvent, PauseReason, RecordedFact, Rule,
-    RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
+    RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -48,17 +50,18 @@ use self::connection::{MIGRATIONS, open_store};
 use self::directory::DataDirectory;
 pub use self::directory::holder;
 use self::fault::Located;
-use self::memory::{Memory, Shared, ShownArguments};
+use self::memory::{Memory, Router, Shared, ShownArguments};
 use self::reader::Readers;
 use self::runs::{ByHand, Hands};
 use self::tasks::Definition;
 use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
-    Accepted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter, NewItem,
-    NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved, RestRequest, Retention, RunFilter, Said, Saved,
-    SeenFile, SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenRun,
-    TaskError, TaskFilter, TaskRow, Tended, WakeTimes,
+    Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
+    EndRequest, ItemFilter, NewItem, NewReply, NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved,
+    RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow,
+    Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenRun, TaskError, TaskFilter, TaskRow,
+    Tended, WakeTimes,
 };
 
 #[cfg(test)]
@@ -475,6 +478,48 @@ impl Store for SqliteStore {
     async fn items_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ItemId>, StoreError> {
         let prefix = prefix.to_owned();
         self.readers.read(move |view| runs::by_prefix(view, "items", &prefix, limit)).await
+    }
+
+    fn route_items(&self, route: Option<Arc<RouteItems>>) {
+        *self.shared.router.write().expect("no holder panics") = Router(route);
+    }
+
+    async fn take_deliveries(
+        &self,
+        closed: &BTreeSet<InboxBinding>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<TakenDeliveries, StoreError> {
+        let closed = closed.clone();
+        self.write(now, move |tx| outbox::take(tx, &closed, limit, now)).await
+    }
+
+    async fn record_delivery(
+        &self,
+        delivery: &Delivery,
+        attempted: &Attempted,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError> {
+        let (delivery, attempted) = (delivery.clone(), attempted.clone());
+        self.write(now, move |tx| outbox::record(tx, &delivery, &attempted, now)).await
+    }
+
+    async fn enqueue_reply(&self, reply: &NewReply, now: Timestamp) -> Result<bool, StoreError> {
+        let reply = reply.clone();
+        self.write(now, move |tx| outbox::enqueue_reply(tx, &reply, now)).await
+    }
+
+    async fn deliveries(&self, item: ItemId) -> Result<Vec<DeliveryRow>, StoreError> {
+        self.readers.read(move |view| outbox::deliveries(view, item)).await
+    }
+
+    async fn items_told_as(&self, name: &str) -> Result<Vec<ItemId>, StoreError> {
+        let name = name.to_owned();
+        self.readers.read(move |view| outbox::items_told_as(view, &name)).await
+    }
+
+    fn outbox_changes(&self) -> watch::Receiver<u64> {
+        self.shared.outbox.subscribe()
     }
 
     async fn add_rule(&self, rule: &Rule) -> Result<(), StoreError> {

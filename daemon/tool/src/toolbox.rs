@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ow_model::{Call, CallResult, Position, Risk, RunId, TaskName, ToolName};
+use ow_model::{Call, CallResult, InboxName, Position, Risk, RunId, TaskName, ToolName};
 use ow_policy::{Authorized, RiskOverride, overridden_risk};
 
 use crate::{Tool, ToolSpec, files, git, http, interactive, shell};
@@ -33,6 +33,7 @@ pub trait DaemonTool: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct CallOf {
     pub task: Option<TaskName>,
+    pub inbox: InboxName,
     pub run: RunId,
     pub position: Position,
     pub now: Timestamp,

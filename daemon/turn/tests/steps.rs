@@ -39,6 +39,7 @@ fn task(steps: Vec<Step>) -> TaskSpec {
         item_expiry: Span::from_secs(60),
         item_reminder: Span::from_secs(30),
         http_allow: vec![],
+        inbox: ow_model::InboxName::default(),
     }
 }
 

@@ -15,7 +15,7 @@ fn home() -> Scratch {
     let uid = fs::metadata(scratch.path()).expect("a home").uid();
     scratch.config(&format!(
         "[mail]\nauthserv-id = \"{RELAY}\"\n[people.ada]\nuids = [{uid}]\nmail = [\"ada@example.org\"]\n\
-         [people.bob]\nmail = [\"bob@example.org\"]\ninboxes = [\"other\"]\n"
+         [people.bob]\nmail = [\"bob@example.org\"]\ninboxes = [\"other\"]\n[inboxes.other]\n"
     ));
     scratch
 }

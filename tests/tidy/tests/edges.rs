@@ -21,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/tool", &["ow-model", "ow-policy", "ow-secret"]),
     ("daemon/provider", &["ow-clock", "ow-model", "ow-secret"]),
     ("daemon/mail", &["ow-model", "ow-reply", "ow-store"]),
-    ("daemon/inbox", &["ow-model", "ow-policy", "ow-store", "ow-tool"]),
+    ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-store", "ow-tool"]),
     (
         "daemon/engine",
         &[

@@ -202,6 +202,7 @@ impl ToolChecker for AnyTool {
 
 pub(crate) fn check(written: &Written<'_>, now: Timestamp) -> Result<TaskSpec, Vec<String>> {
     let defaults = TaskDefaults {
+        inboxes: [ow_model::InboxName::default()].into(),
         timezone: ZoneName("UTC".into()),
         home: "/home/ann".into(),
         timeout: Span::from_secs(3600),
@@ -448,6 +449,7 @@ impl Scripted {
             },
             expires_in: Some(Span::from_secs(3600)),
             remind_after: None,
+            inbox: ow_model::InboxName::default(),
         };
         let items = vec![(Position(0), item)];
         let request = ParkRequest { run, next: 0, facts: vec![], items, ran_for_ms: 0 };

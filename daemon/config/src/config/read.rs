@@ -1,14 +1,15 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ow_model::{Risk, Span};
+use ow_model::{InboxName, Risk, Span};
 use ow_reply::{PhraseError, Phrases};
 
+use super::inboxes::{inbox_names, inboxes, of_person};
 use super::{
-    AgentConfig, AuditConfig, Config, Host, InboxConfig, Inboxes, LogConfig, LogFormat, LogLevel, LogTarget,
-    MailConfig, PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig,
-    SecretsConfig, ServerConfig, WireFormat,
+    AgentConfig, AuditConfig, Config, Host, InboxConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig,
+    PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
+    ServerConfig, WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
@@ -24,12 +25,14 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
     let Some(table) = document.parse() else { return Err(document.into_faults()) };
     let root = document.root(&table);
     let defaults = Config::new(host);
+    let known = inbox_names(&root);
     let config = Config {
         timezone: zone(&root).unwrap_or(defaults.timezone),
         scheduler: part(&root, "scheduler", defaults.scheduler, scheduler),
         policy: part(&root, "policy", defaults.policy, |section, defaults| policy(section, defaults, &host.home)),
         tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
+        inboxes: part(&root, "inboxes", defaults.inboxes, |section, _| inboxes(section, &known)),
         mail: part(&root, "mail", defaults.mail, mail),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
@@ -41,7 +44,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         agent: part(&root, "agent", defaults.agent, |section, _| agent(section)),
         provider: part(&root, "provider", defaults.provider, |section, _| providers(section)),
         hook: super::hook::hooks(&root, file),
-        people: part(&root, "people", defaults.people, |section, _| people(section)),
+        people: part(&root, "people", defaults.people, |section, _| people(section, &known)),
     };
     root.finish();
     if document.has_faults() { Err(document.into_faults()) } else { Ok(config) }
@@ -51,7 +54,7 @@ fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl Fn
     let Some(section) = root.section(key) else { return defaults };
     let part = read(&section, &defaults);
     // There the keys are names.
-    if !matches!(key, "people" | "provider" | "tool-risk") {
+    if !matches!(key, "inboxes" | "people" | "provider" | "tool-risk") {
         section.finish();
     }
     part
@@ -275,18 +278,14 @@ fn providers(section: &Section<'_, '_>) -> BTreeMap<String, ProviderConfig> {
     providers
 }
 
-fn people(section: &Section<'_, '_>) -> BTreeMap<String, PersonConfig> {
+fn people(section: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> BTreeMap<String, PersonConfig> {
     let mut people: BTreeMap<String, PersonConfig> = BTreeMap::new();
     for (name, value) in section.entries() {
         let Some(person) = section.section_in(name, value) else { continue };
         let uids = person.counts("uids").unwrap_or_default();
         let users: Vec<String> = person.texts("users").unwrap_or_default().into_iter().map(|user| user.value).collect();
         let mail = addresses(&person);
-        let inboxes = match person.texts("inboxes") {
-            None => Inboxes::All,
-            Some(names) if names.iter().any(|name| name.value == "*") => Inboxes::All,
-            Some(names) => Inboxes::Named(names.into_iter().map(|name| name.value).collect()),
-        };
+        let inboxes = of_person(&person, known);
         person.finish();
         if uids.is_empty() && users.is_empty() && mail.is_empty() {
             let remedy = "give `uids = [1000]` or `users = [\"ada\"]`";
@@ -313,15 +312,18 @@ fn people(section: &Section<'_, '_>) -> BTreeMap<String, PersonConfig> {
 /// The addresses of a person, as a sender's is compared.
 fn addresses(person: &Section<'_, '_>) -> Vec<String> {
     let found = person.texts("mail").unwrap_or_default();
-    let read = |found: Found<String>| match ow_reply::sender(&[&found.value], "") {
+    found.into_iter().filter_map(|found| mail_address(person, &found)).collect()
+}
+
+pub(super) fn mail_address(section: &Section<'_, '_>, found: &Found<String>) -> Option<String> {
+    match ow_reply::sender(&[&found.value], "") {
         Some(sender) if sender.address.eq_ignore_ascii_case(&found.value) => Some(sender.address),
         _ => {
             let remedy = "write the bare address, as `ada@example.org`";
-            person.document().fault(&found.place, "not a mail address", remedy);
+            section.document().fault(&found.place, "not a mail address", remedy);
             None
         }
-    };
-    found.into_iter().filter_map(read).collect()
+    }
 }
 
 fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {

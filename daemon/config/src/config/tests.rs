@@ -15,6 +15,10 @@ fn read(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Some(Path::new("owd.toml")), &host())
 }
 
+fn inbox(name: &str) -> InboxName {
+    name.parse().expect("a name")
+}
+
 fn faults(text: &str, expected: Expect) {
     expected.assert_eq(&format!("{}\n", read(text).expect_err("the text is faulty")));
 }
@@ -79,11 +83,15 @@ fn a_setting_replaces_its_default_and_no_other() {
 
 #[test]
 fn an_account_is_a_person() {
-    let config = read("[people.ada]\nuids = [1000]\n[people.bob]\nusers = [\"bob\"]\ninboxes = [\"work\"]\n")
-        .expect("it is right");
+    let config =
+        read("[people.ada]\nuids = [1000]\n[people.bob]\nusers = [\"bob\"]\ninboxes = [\"work\"]\n[inboxes.work]\n")
+            .expect("it is right");
     assert_eq!(config.person_of(1000, None).map(|(name, _)| name), Some("ada"));
     let (name, bob) = config.person_of(1001, Some("bob")).expect("bob is known");
-    assert_eq!((name, bob.inboxes.contains("work"), bob.inboxes.contains("home")), ("bob", true, false));
+    assert_eq!(
+        (name, bob.inboxes.contains(&inbox("work")), bob.inboxes.contains(&inbox("home"))),
+        ("bob", true, false)
+    );
     assert_eq!(config.person_of(1002, Some("eve")), None);
 }
 
@@ -175,6 +183,63 @@ fn one_account_is_one_person() {
         "[people]\nada = 1000\n",
         expect![[r#"
             owd.toml:2:7: people.ada = 1000: expected a table, found a number; write it as `ada = { … }`
+        "#]],
+    );
+}
+
+#[test]
+fn an_inbox_says_where_and_when_it_is_told_of() {
+    let config = read(
+        "[inboxes.default]\nmail = [\"Ada@Example.org\"]\ndesktop = true\nquiet = \"22:00-7:30\"\ndigest = \"10m\"\n\
+         escalate = { after = \"4h\", to = \"ops\" }\n[inboxes.ops]\nslack = [\"C0123\"]\n",
+    )
+    .expect("sound");
+    let default = &config.inboxes[&InboxName::default()];
+    assert_eq!(default.mail, ["ada@example.org"]);
+    let shown = config.show();
+    assert!(shown.contains("quiet = \"22:00-07:30\""), "{shown}");
+    assert_eq!(read(&shown), Ok(config), "what is shown can be read back");
+}
+
+#[test]
+fn a_fault_in_an_inbox_is_named_with_its_remedy() {
+    faults(
+        r#"[inboxes.default]
+mail = ["Ada <ada@example.org>"]
+slack = ["general"]
+ntfy = "ntfy.sh/x"
+webhook = "https://ada:pw@example.org/hook"
+quiet = "22:00-25:00"
+digest = "10"
+escalate = { after = "4h", to = "opps" }
+[inboxes.ops]
+quiet = "7:00-07:00"
+webhook-secret = "hook"
+escalate = { to = "boss" }
+[inboxes.boss]
+escalate = { after = "1h", to = "deputy" }
+[inboxes.deputy]
+escalate = { after = "1h", to = "boss" }
+[inboxes."The Lot"]
+[people.ada]
+uids = [1000]
+inboxes = ["op", "nobody-knows"]
+"#,
+        expect![[r#"
+            owd.toml:2:9: inboxes.default.mail = "Ada <ada@example.org>": not a mail address; write the bare address, as `ada@example.org`
+            owd.toml:3:10: inboxes.default.slack = "general": not an id of Slack's; write the id of a channel (`C…`) or of a user (`U…`), as Slack shows it under the name
+            owd.toml:4:8: inboxes.default.ntfy = "ntfy.sh/x": not an address that begins with https:// or http://; write the topic's address, as `https://ntfy.sh/my-topic`
+            owd.toml:5:11: inboxes.default.webhook = [redacted]: an address with a password in it; write the address to call, as `https://example.org/owd`
+            owd.toml:6:9: inboxes.default.quiet = "22:00-25:00": not a time of day; write two times of day, as `22:00-07:00`
+            owd.toml:7:10: inboxes.default.digest = "10": not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`
+            owd.toml:8:33: inboxes.default.escalate.to = "opps": unknown inbox; did you mean "ops"?
+            owd.toml:9:1: inboxes.ops: `webhook-secret` without `webhook`; name the address that is called, or remove it
+            owd.toml:10:9: inboxes.ops.quiet = "7:00-07:00": begins when it ends; write two times of day, as `22:00-07:00`
+            owd.toml:12:12: inboxes.ops.escalate: no `after`; write both, as `escalate = { after = "4h", to = "ops" }`
+            owd.toml:13:1: inboxes.boss: escalates in a circle: boss → deputy → boss; let one of them escalate no further
+            owd.toml:17:1: inboxes.The Lot: inbox name `The Lot` holds 'T'; use lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or digit; give it another name
+            owd.toml:20:12: people.ada.inboxes = "op": unknown inbox; did you mean "ops"?
+            owd.toml:20:18: people.ada.inboxes = "nobody-knows": unknown inbox; use one of `boss`, `default`, `deputy`, `ops`, or add a section `[inboxes.NAME]` to owd.toml
         "#]],
     );
 }

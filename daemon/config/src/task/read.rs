@@ -1,9 +1,11 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Retry, Span, Step, TaskName, TaskSpec, ToolName, WhileParked,
+    CatchUp, EventDelivery, InboxName, Mode, Need, OnError, Overlap, Retry, Span, Step, TaskName, TaskSpec, ToolName,
+    WhileParked,
 };
 use ow_schedule::check_edited_triggers;
 use serde_json::{Map, Value};
@@ -15,6 +17,7 @@ use super::args::{self, Names};
 use super::trigger::{self, Setting};
 use super::{TaskDefaults, ToolChecker, folders, http_hosts, zone};
 use crate::FileFault;
+use crate::config::unknown_inbox;
 use crate::document::{Document, Found, Place, Section};
 use crate::suggest::nearest;
 
@@ -101,6 +104,7 @@ fn read(
         item_expiry: root.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
         item_reminder: root.span_in("reminder", SECOND..=TEN_YEARS).unwrap_or(defaults.reminder),
         http_allow: http_hosts(&root, "http-allow"),
+        inbox: inbox(&root, &defaults.inboxes),
     };
     root.finish();
     if !document.has_faults()
@@ -122,6 +126,17 @@ fn title(root: &Section<'_, '_>) -> Option<String> {
         return None;
     }
     Some(value)
+}
+
+fn inbox(root: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> InboxName {
+    let Some(Found { value, place }) = root.text("inbox") else { return InboxName::default() };
+    match known.iter().find(|inbox| inbox.as_str() == value) {
+        Some(inbox) => inbox.clone(),
+        None => {
+            root.document().fault(&place, "unknown inbox", unknown_inbox(&value, known));
+            InboxName::default()
+        }
+    }
 }
 
 fn mode(root: &Section<'_, '_>) -> Mode {

@@ -103,6 +103,31 @@ args = { path = "~/reports/{{ slot.date }}.md", content = "{{ steps.disks.stdout
 "#;
 
 #[test]
+fn a_task_names_an_inbox_that_there_is() {
+    let step = "[[step]]\ntool = \"shell\"\nargs = { argv = [\"true\"] }\n";
+    let config = Config::parse("[inboxes.ops]\n", None, &host()).expect("sound");
+    let name = "reports".parse().expect("a well-formed name");
+    let text = format!("inbox = \"ops\"\n{step}");
+    let spec = parse_task(&name, &text, None, &config.task_defaults(&host()), &Tools, now()).expect("sound");
+    assert_eq!(spec.inbox.as_str(), "ops");
+    let written = to_toml(&spec);
+    assert_eq!(parse_task(&name, &written, None, &config.task_defaults(&host()), &Tools, now()), Ok(spec), "{written}");
+    assert_eq!(good(step).inbox, ow_model::InboxName::default());
+    key_faults(
+        "inbox = \"opps\"",
+        expect![[r#"
+        tasks.d/reports.toml:1:9: inbox = "opps": unknown inbox; use one of `default`, or add a section `[inboxes.NAME]` to owd.toml
+    "#]],
+    );
+    key_faults(
+        "inbox = \"defualt\"",
+        expect![[r#"
+        tasks.d/reports.toml:1:9: inbox = "defualt": unknown inbox; did you mean "default"?
+    "#]],
+    );
+}
+
+#[test]
 fn a_task_file_is_read_into_a_task() {
     let spec = good(ISSUE);
     assert_eq!(spec.title.as_deref(), Some("Morning disk report"));
@@ -230,7 +255,7 @@ fn an_unknown_key_is_told_which_was_meant() {
         expect![[r#"
             tasks.d/reports.toml:1:1: catchup: unknown key; did you mean `catch-up`?
             tasks.d/reports.toml:2:1: time-zone: unknown key; did you mean `timezone`?
-            tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `budget`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `failover`, `goal`, `http-allow`, `instructions`, `jitter`, `max-iterations`, `mode`, `model`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `tools`, `trigger`, `while-parked`
+            tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `budget`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `failover`, `goal`, `http-allow`, `inbox`, `instructions`, `jitter`, `max-iterations`, `mode`, `model`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `tools`, `trigger`, `while-parked`
         "#]],
     );
     faults(

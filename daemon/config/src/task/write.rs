@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ow_model::{
-    AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Step, TaskSpec,
-    Trigger, WatchKind, WhileParked,
+    AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, InboxName, Mode, Need, OnError, Overlap, Step,
+    TaskSpec, Trigger, WatchKind, WhileParked,
 };
 use serde_json::{Map, Value};
 
@@ -38,6 +38,7 @@ pub fn to_toml(spec: &TaskSpec) -> String {
         item_expiry,
         item_reminder,
         http_allow,
+        inbox,
     } = spec;
     let mut lines = Lines(String::new());
     if let Some(title) = title {
@@ -66,6 +67,10 @@ pub fn to_toml(spec: &TaskSpec) -> String {
     lines.put("expiry", &text(&item_expiry.to_string()));
     lines.put("reminder", &text(&item_reminder.to_string()));
     lines.put("http-allow", &texts(http_allow.iter().cloned()));
+    // Each machine has this one, and it needs no naming.
+    if *inbox != InboxName::default() {
+        lines.put("inbox", &text(inbox.as_str()));
+    }
     if let Some(agent) = agent {
         put_agent(&mut lines, agent);
     }

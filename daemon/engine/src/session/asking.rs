@@ -36,6 +36,7 @@ impl<T: Turn> Session<T> {
             kind,
             expires_in: Some(self.spec.item_expiry),
             remind_after: Some(self.spec.item_reminder),
+            inbox: self.spec.inbox.clone(),
         }
     }
 
@@ -71,8 +72,8 @@ impl<T: Turn> Session<T> {
             ItemState::Expired { .. } => Ok(Answered::Expired),
             ItemState::Withdrawn { why, .. } => Ok(Answered::Withdrawn { why }),
             ItemState::Pending => {
-                let (task, run, title, kind) = (found.task, found.run, found.title, found.kind);
-                Err(NewItem { task, run, title, kind, expires_in: None, remind_after: None })
+                let (task, run, title, kind, inbox) = (found.task, found.run, found.title, found.kind, found.inbox);
+                Err(NewItem { task, run, title, kind, expires_in: None, remind_after: None, inbox })
             }
         })
     }

@@ -59,6 +59,7 @@ pub(crate) fn task(zone: &str, triggers: Vec<Trigger>) -> TaskSpec {
         item_expiry: Span::from_secs(14 * 86_400),
         item_reminder: Span::from_secs(86_400),
         http_allow: vec![],
+        inbox: ow_model::InboxName::default(),
     }
 }
 

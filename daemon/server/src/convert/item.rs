@@ -21,6 +21,8 @@ pub(crate) fn item_view(item: Item) -> ItemView {
         reminded,
         state,
         holds_back,
+        inbox,
+        also,
     } = item;
     let (mut approval, mut questions, mut directory, mut text) = (None, vec![], None, None);
     let kind = match kind {
@@ -76,6 +78,8 @@ pub(crate) fn item_view(item: Item) -> ItemView {
         expires_at: expires_at.map(instant),
         reminded,
         holds_back,
+        inbox: inbox.to_string(),
+        also: also.iter().map(ToString::to_string).collect(),
         approval,
         questions,
         directory,

@@ -111,6 +111,7 @@ impl Daemon {
                     kind,
                     expires_in: Some(Span::from_secs(3600)),
                     remind_after: None,
+                    inbox: ow_model::InboxName::default(),
                 };
                 (Position(index), item)
             })
@@ -136,6 +137,7 @@ impl Daemon {
             kind: ItemKind::Notification { text: text.into() },
             expires_in: None,
             remind_after: None,
+            inbox: ow_model::InboxName::default(),
         };
         self.store.notify(&item, text, self.now()).await.unwrap()
     }

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use ow_model::{
-    Answer, AnswerBy, Binding, BlobHash, Call, CallHash, Category, Cause, EventKey, EventPayload, Fact, ItemId,
-    ItemKind, NewEvent, Outcome, Person, Position, RuleTarget, RunId, Span, Surface, TaskId, TaskName, TaskSource,
-    TaskSpec, Trigger, ZoneName,
+    Answer, AnswerBy, Binding, BlobHash, Call, CallHash, Category, Cause, EventKey, EventPayload, Fact, InboxName,
+    ItemId, ItemKind, NewEvent, Outcome, Person, Position, RuleTarget, RunId, Span, Surface, TaskId, TaskName,
+    TaskSource, TaskSpec, Trigger, ZoneName,
 };
 use serde_json::json;
 
@@ -54,6 +54,7 @@ pub(crate) fn spec(task: &str, triggers: Vec<Trigger>) -> TaskSpec {
         item_expiry: Span::from_secs(14 * 86_400),
         item_reminder: Span::from_secs(86_400),
         http_allow: vec![],
+        inbox: ow_model::InboxName::default(),
     }
 }
 
@@ -126,6 +127,7 @@ pub(crate) fn approval(task: &str, run: RunId, call: &Call) -> NewItem {
         },
         expires_in: Some(Span::from_secs(3600)),
         remind_after: Some(Span::from_secs(600)),
+        inbox: InboxName::default(),
     }
 }
 
@@ -137,6 +139,7 @@ pub(crate) fn notification(text: &str) -> NewItem {
         kind: ItemKind::Notification { text: text.into() },
         expires_in: None,
         remind_after: None,
+        inbox: InboxName::default(),
     }
 }
 

@@ -1,13 +1,15 @@
 use jiff::{SignedDuration, Timestamp};
 use ow_model::{
-    Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Resolution, Rule, RuleId, RuleScope, RuleTarget, TaskName,
+    Answer, AnswerBy, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Resolution, Rule, RuleId, RuleScope,
+    RuleTarget, TaskName,
 };
 use rusqlite::params;
 use serde_json::json;
 
 use super::items::{self, ItemRow, Then, due, item_row, kind_word, settle, tell_item};
+use super::outbox::{self, Bundles, Telling};
 use super::rules;
-use super::view::micros;
+use super::view::{json, maybe_micros, micros};
 use super::writer::Tx;
 use crate::{ResolveError, Resolved, StoreError, Tended};
 
@@ -140,6 +142,10 @@ pub(crate) fn tend_items(tx: &mut Tx<'_>, now: Timestamp) -> Result<Tended, Stor
         settle(tx, &row, &ItemState::Expired { at }, Then::GoOn, now)?;
         tended.expired.push(row.item.id);
     }
+    for row in due(tx, "escalate_at", now, TENDED)? {
+        escalate(tx, &row, now)?;
+        tended.escalated.push(row.item.id);
+    }
     for row in due(tx, "remind_at", now, TENDED)? {
         remind(tx, &row, now)?;
         tended.reminded.push(row.item.id);
@@ -161,5 +167,39 @@ fn remind(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreErr
         "task": item.task, "run": item.run, "title": item.title, "kind": items::kind_word(&item.kind),
         "reminded": item.reminded + 1,
     });
-    tell_item(tx, "item.reminded", item.id, &payload, now)
+    tell_item(tx, "item.reminded", item.id, &payload, now)?;
+    let telling = Telling { number: item.reminded + 1, ..Telling::of(item.id, Occasion::Reminded) };
+    let mut bundles = Bundles::new();
+    for inbox in item.inboxes() {
+        if let Some(routing) = outbox::routing(tx, inbox, now) {
+            outbox::tell(tx, &telling, &routing, &mut bundles, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nobody answered in time: it comes to the next inbox too, and from there on to the one after it.
+fn escalate(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreError> {
+    let ItemRow { item, escalate_to, .. } = row;
+    let Some(to) = escalate_to.as_ref().filter(|to| !item.inboxes().any(|inbox| inbox == *to)) else {
+        tx.change("UPDATE items SET escalate_at = NULL WHERE ord = ?1", [item.order])?;
+        return Ok(());
+    };
+    come_to(tx, item, to, now)?;
+    let payload = json!({ "task": item.task, "run": item.run, "title": item.title, "inbox": to });
+    tell_item(tx, "item.escalated", item.id, &payload, now)?;
+    let Some(routing) = outbox::routing(tx, to, now) else { return Ok(()) };
+    outbox::tell(tx, &Telling::of(item.id, Occasion::Escalated), &routing, &mut Bundles::new(), now)
+}
+
+/// Puts an item into another inbox too. When it is escalated next is said by that one.
+fn come_to(tx: &Tx<'_>, item: &Item, to: &InboxName, now: Timestamp) -> Result<(), StoreError> {
+    let also: Vec<&InboxName> = item.also.iter().chain([to]).collect();
+    let next = outbox::routing(tx, to, now).and_then(|routing| routing.escalation);
+    let at = next.as_ref().map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX));
+    tx.change(
+        "UPDATE items SET also = ?2, escalate_at = ?3, escalate_to = ?4 WHERE ord = ?1",
+        params![item.order, json(&also), maybe_micros(at), next.as_ref().map(|(_, inbox)| inbox.as_str())],
+    )?;
+    Ok(())
 }

@@ -8,6 +8,7 @@ use super::blobs;
 use super::connection::MIGRATIONS;
 use super::directory::beside;
 use super::life::{epoch, paused_all};
+use super::outbox;
 use super::refusals;
 use super::runs::FREE;
 use super::view::{Source, View, json, micros, unsigned};
@@ -27,7 +28,8 @@ pub(crate) fn wake_times(view: &View<'_>, network: bool) -> Result<WakeTimes, St
         earliest("SELECT min(taken_at) FROM runs WHERE state = 'running' AND stop_why IS NOT NULL AND stop_told = 0")?;
     let items = earliest(
         "SELECT min(at) FROM (SELECT min(expires_at) AS at FROM items WHERE state = 'pending' AND expires_at IS NOT NULL
-         UNION ALL SELECT min(remind_at) FROM items WHERE state = 'pending' AND remind_at IS NOT NULL)",
+         UNION ALL SELECT min(remind_at) FROM items WHERE state = 'pending' AND remind_at IS NOT NULL
+         UNION ALL SELECT min(escalate_at) FROM items WHERE state = 'pending' AND escalate_at IS NOT NULL)",
     )?;
     if paused_all(view)?.is_some() {
         return Ok(WakeTimes { tasks: stop, runs: None, items, ready: false, ready_chats: false });
@@ -64,6 +66,9 @@ pub(crate) fn stats(view: &View<'_>, file: &Path) -> Result<StoreStats, StoreErr
         runs_interrupted: interrupted,
         sessions: view.count("SELECT count(*) FROM tasks WHERE state <> 'deleted' AND chat = 1", [])?,
         items_pending: view.count("SELECT count(*) FROM items WHERE state = 'pending'", [])?,
+        deliveries_waiting: view.count("SELECT count(*) FROM outbox WHERE state = 'waiting'", [])?
+            + view.count("SELECT count(*) FROM outbox WHERE state = 'taken'", [])?,
+        deliveries_failed: view.count("SELECT count(*) FROM outbox WHERE state = 'failed'", [])?,
         events_waiting: view.count("SELECT coalesce(sum(waiting), 0) FROM tasks WHERE waiting > 0", [])?,
         addresses_refused: refusals::count(view)?,
         paused_all: paused_all(view)?,
@@ -80,6 +85,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention, now: Timestamp) -> 
     Ok(prune_stream(tx, retention.stream, step)? > 0
         || remove_runs(tx, before(retention.runs), step)? > 0
         || trim_items(tx, before(retention.items), step)? > 0
+        || outbox::remove_done(tx, before(retention.items), step)? > 0
         || remove_slots(tx, before(retention.slots), step)? > 0
         || remove_events(tx, before(retention.event_keys), step)? > 0
         || blobs::remove_loose(tx, now.saturating_sub(LOOSE_GRACE).unwrap_or(Timestamp::MIN), step)? > 0)

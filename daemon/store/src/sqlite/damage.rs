@@ -38,6 +38,9 @@ pub(crate) fn set_aside(tx: &mut Tx<'_>, broken: &[Broken]) -> Result<(), StoreE
                 // A permission that cannot be read is none.
                 tx.change("DELETE FROM rules WHERE id = ?1", [key])?;
             }
+            "outbox" => {
+                tx.change("UPDATE outbox SET state = 'damaged' WHERE id = ?1", [key])?;
+            }
             "stream" => {
                 tx.change("DELETE FROM stream WHERE position = ?1", [key])?;
             }

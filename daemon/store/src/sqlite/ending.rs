@@ -179,6 +179,7 @@ fn tell_person(
         kind: ItemKind::Notification { text },
         expires_in: None,
         remind_after: None,
+        inbox: tasks::inbox_of(tx, row.run.task, row.run.revision)?,
     };
     items::fold(tx, &item, &key, now)?;
     Ok(())
@@ -265,6 +266,7 @@ fn count_failures(tx: &mut Tx<'_>, head: &Head, outcome: &Outcome, now: Timestam
         },
         expires_in: None,
         remind_after: None,
+        inbox: compiled.spec.inbox.clone(),
     };
     items::fold(tx, &item, &format!("pause:{}", head.id), now)?;
     Ok(())

@@ -1,9 +1,13 @@
 use jiff::Timestamp;
-use ow_model::{Answer, Answered, BlobHash, Fact, Item, ItemId, ItemKind, ItemState, Position, Resolution, RunState};
+use ow_model::{
+    Answer, Answered, BlobHash, Fact, InboxBinding, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Position,
+    Resolution, RunState,
+};
 use rusqlite::{params, params_from_iter, types::Value};
 use serde_json::json;
 
 use super::journal;
+use super::outbox::{self, Bundles, Telling};
 use super::runs::{RunRow, cursor, queue_again, run_at, run_row, tell_run};
 use super::sessions;
 use super::stream::tell;
@@ -21,10 +25,12 @@ pub(crate) struct ItemRow {
     /// The run's number, if a call of it waits.
     pub(crate) asked_by: Option<i64>,
     pub(crate) remind_after: Option<i64>,
+    /// Where it comes to when its time of escalation has come.
+    pub(crate) escalate_to: Option<InboxName>,
 }
 
 const ROW: &str = "SELECT ord, id, task_name, run_id, title, kind, created_at, expires_at, remind_at, reminded,
-    state_json, holds_back, run, asks, remind_after FROM items";
+    state_json, holds_back, run, asks, remind_after, inbox, also, escalate_to FROM items";
 
 fn row_of(record: &Record<'_>) -> Result<ItemRow, Broken> {
     let item = Item {
@@ -40,9 +46,16 @@ fn row_of(record: &Record<'_>) -> Result<ItemRow, Broken> {
         reminded: record.number(9)?,
         state: record.json(10)?,
         holds_back: record.number(11)?,
+        inbox: record.parsed(15)?,
+        also: record.json(16)?,
     };
     let asks = record.flag(13)?;
-    Ok(ItemRow { item, asked_by: record.maybe_int(12)?.filter(|_| asks), remind_after: record.maybe_int(14)? })
+    Ok(ItemRow {
+        item,
+        asked_by: record.maybe_int(12)?.filter(|_| asks),
+        remind_after: record.maybe_int(14)?,
+        escalate_to: record.maybe_parsed(17)?,
+    })
 }
 
 pub(crate) fn item_row(view: &View<'_>, item: ItemId) -> Result<Option<ItemRow>, StoreError> {
@@ -93,10 +106,11 @@ pub(crate) fn park(tx: &mut Tx<'_>, request: &ParkRequest, now: Timestamp) -> Re
     }
     let mut facts = request.facts.clone();
     let mut ids = vec![];
+    let mut bundles = Bundles::new();
     for (position, new) in &request.items {
         let (order, id) = match pending_like(tx, &row, new)? {
             Some(found) => found,
-            None => insert(tx, new, Some((&row, Asks::Call)), None, now)?,
+            None => insert(tx, new, Some((&row, Asks::Call)), &Keys::default(), &mut bundles, now)?,
         };
         tx.change("INSERT OR IGNORE INTO item_calls (item, position) VALUES (?1, ?2)", params![order, position.0])?;
         facts.push(Fact::Parked { position: *position, item: id });
@@ -133,25 +147,31 @@ enum Asks {
     Nothing,
 }
 
-/// The names under which a notification is found again.
+/// The names under which a notification is found again, and the binding that it is not told by.
+#[derive(Default)]
 struct Keys<'a> {
     notice: Option<&'a str>,
     fold: Option<&'a str>,
+    except: Option<&'a InboxBinding>,
 }
 
 fn insert(
     tx: &mut Tx<'_>,
     new: &NewItem,
     run: Option<(&RunRow, Asks)>,
-    keys: Option<&Keys<'_>>,
+    keys: &Keys<'_>,
+    bundles: &mut Bundles,
     now: Timestamp,
 ) -> Result<(i64, ItemId), StoreError> {
     let id = ItemId::random();
+    let routing = outbox::routing(tx, &new.inbox, now);
+    let is_asked = !matches!(new.kind, ItemKind::Notification { .. });
+    let escalation = routing.as_ref().and_then(|routing| routing.escalation.as_ref()).filter(|_| is_asked);
     let asks = run.is_some_and(|(_, asks)| asks == Asks::Call);
     let order = tx.insert(
         "INSERT INTO items (id, task_name, run, run_id, asks, title, kind, digest, created_at, expires_at, remind_at,
-             remind_after, state, state_json, notice_key, fold_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'pending', ?13, ?14, ?15)",
+             remind_after, state, state_json, notice_key, fold_key, inbox, escalate_at, escalate_to)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'pending', ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             id.to_string(),
             new.task.as_ref().map(ow_model::TaskName::as_str),
@@ -166,12 +186,24 @@ fn insert(
             maybe_micros(new.remind_after.map(|span| now.saturating_add(span.signed()).unwrap_or(Timestamp::MAX))),
             new.remind_after.map(|span| signed(span.millis())),
             json(&ItemState::Pending),
-            keys.and_then(|keys| keys.notice),
-            keys.and_then(|keys| keys.fold),
+            keys.notice,
+            keys.fold,
+            new.inbox.as_str(),
+            maybe_micros(escalation.map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX))),
+            escalation.map(|(_, to)| to.as_str()),
         ],
     )?;
     let payload = json!({ "task": new.task, "run": new.run, "title": new.title, "kind": kind_word(&new.kind) });
     tell_item(tx, "item.created", id, &payload, now)?;
+    if let Some(routing) = routing {
+        let in_chat = run.is_some_and(|(row, _)| row.chat);
+        let telling = Telling {
+            not_before: in_chat.then(|| outbox::chat_grace(now)),
+            except: keys.except,
+            ..Telling::of(id, Occasion::Asked)
+        };
+        outbox::tell(tx, &telling, &routing, bundles, now)?;
+    }
     Ok((order, id))
 }
 
@@ -182,11 +214,23 @@ pub(crate) fn notify(tx: &mut Tx<'_>, new: &NewItem, key: &str, now: Timestamp) 
     }
     let row = new.run.map(|run| run_row(tx, run)).transpose()?.flatten();
     let run = row.as_ref().map(|row| (row, Asks::Nothing));
-    insert(tx, new, run, Some(&Keys { notice: Some(key), fold: None }), now).map(|(_, id)| id)
+    let keys = Keys { notice: Some(key), ..Keys::default() };
+    insert(tx, new, run, &keys, &mut Bundles::new(), now).map(|(_, id)| id)
 }
 
 /// Stores a notification, or counts it in a pending one that says the same.
 pub(crate) fn fold(tx: &mut Tx<'_>, new: &NewItem, key: &str, now: Timestamp) -> Result<(), StoreError> {
+    fold_except(tx, new, key, None, now)
+}
+
+/// The same, told by every binding but this one.
+pub(crate) fn fold_except(
+    tx: &mut Tx<'_>,
+    new: &NewItem,
+    key: &str,
+    except: Option<&InboxBinding>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let row = new.run.map(|run| run_row(tx, run)).transpose()?.flatten();
     let known: Option<(i64, ItemId, u32)> =
         tx.row(ITEMS, "SELECT ord, id, count FROM items WHERE fold_key = ?1 AND state = 'pending'", [key], |record| {
@@ -194,7 +238,8 @@ pub(crate) fn fold(tx: &mut Tx<'_>, new: &NewItem, key: &str, now: Timestamp) ->
         })?;
     let Some((order, id, count)) = known else {
         let run = row.as_ref().map(|row| (row, Asks::Nothing));
-        insert(tx, new, run, Some(&Keys { notice: None, fold: Some(key) }), now)?;
+        let keys = Keys { notice: None, fold: Some(key), except };
+        insert(tx, new, run, &keys, &mut Bundles::new(), now)?;
         return Ok(());
     };
     let times = count + 1;
@@ -234,7 +279,7 @@ pub(crate) fn settle(
     then: Then,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let ItemRow { item, asked_by, .. } = row;
+    let ItemRow { item, asked_by, remind_after: _, escalate_to: _ } = row;
     let (word, kind, answered) = match state {
         ItemState::Pending => return Ok(()),
         ItemState::Resolved(resolution) => ("resolved", "item.resolved", Answered::Resolved(resolution.clone())),
@@ -242,11 +287,13 @@ pub(crate) fn settle(
         ItemState::Withdrawn { why, .. } => ("withdrawn", "item.withdrawn", Answered::Withdrawn { why: why.clone() }),
     };
     tx.change(
-        "UPDATE items SET state = ?2, state_json = ?3, settled_at = ?4, remind_at = NULL WHERE ord = ?1",
+        "UPDATE items SET state = ?2, state_json = ?3, settled_at = ?4, remind_at = NULL, escalate_at = NULL
+         WHERE ord = ?1",
         params![item.order, word, json(state), micros(now)],
     )?;
     let payload = json!({ "task": item.task, "run": item.run, "state": state.word() });
     tell_item(tx, kind, item.id, &payload, now)?;
+    outbox::settle(tx, item, now)?;
     match asked_by {
         Some(run) => answer_calls(tx, item.order, item.id, *run, &answered, then, now),
         None => Ok(()),
@@ -314,7 +361,7 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, id: &str) -> Result<(), StoreError> {
         |record| Ok((record.int(1)?, record.maybe_int(2)?, record.flag(3)?)),
     )?;
     let Some((order, run, asked)) = found else { return Ok(()) };
-    tx.change("UPDATE items SET state = 'damaged', remind_at = NULL WHERE ord = ?1", [order])?;
+    tx.change("UPDATE items SET state = 'damaged', remind_at = NULL, escalate_at = NULL WHERE ord = ?1", [order])?;
     if let (Some(run), true, Ok(item)) = (run, asked, id.parse()) {
         let answered = Answered::Withdrawn { why: "it could not be read any more".into() };
         answer_calls(tx, order, item, run, &answered, Then::GoOn, now)?;

@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 use ow_model::{
-    Audited, Decided, EventKey, EventPayload, Fact, ItemKind, NewEvent, Outcome, Position, RunState, TaskId, TaskState,
+    Audited, Decided, EventKey, EventPayload, Fact, InboxName, ItemKind, NewEvent, Outcome, Position, RunState, TaskId,
+    TaskState,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -11,6 +12,7 @@ use super::ending::{finish, finish_unknown};
 use super::events;
 use super::items::{ask_anew, notify};
 use super::journal;
+use super::outbox;
 use super::runs::{RunRow, queue_again, run_at};
 use super::sessions;
 use super::slots::missed_after_all;
@@ -37,6 +39,7 @@ pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<
         settle_restored(tx, epoch, now)?;
     }
     let interrupted = go_on(tx, now)?;
+    outbox::begin_life(tx)?;
     fire_startup(tx, life, now)?;
     tell(tx, "owd.started", "owd", &json!({ "life": life, "epoch": epoch, "interrupted": interrupted }), now)?;
     Ok(Start { interrupted, last_seen, paused_all: paused_all(tx)?.is_some(), epoch })
@@ -97,6 +100,7 @@ fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), Store
 fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), StoreError> {
     let restored = Audited { decided: vec![Decided::Restore { epoch }], ..Audited::default() };
     audit::append(tx, vec![restored], now)?;
+    outbox::settle_restored(tx, now)?;
     let mut unknown = 0_u64;
     for row in in_states(tx, &["queued", "running", "interrupted", "parked"])? {
         match &row.run.state {
@@ -137,6 +141,7 @@ fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), St
         kind: ItemKind::Notification { text },
         expires_in: None,
         remind_after: None,
+        inbox: InboxName::default(),
     };
     notify(tx, &told, &format!("restored:{epoch}"), now)?;
     Ok(())

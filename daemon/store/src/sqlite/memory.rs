@@ -6,9 +6,11 @@ use std::sync::{Arc, RwLock};
 use jiff::Timestamp;
 use ow_model::{CallHash, TaskId, TaskSpec};
 use ow_schedule::Schedule;
+use tokio::sync::watch;
 
 use super::rules::NoRules;
 use super::watchers::Watchers;
+use crate::RouteItems;
 
 /// Revisions kept parsed and compiled.
 const COMPILED: usize = 128;
@@ -48,6 +50,19 @@ pub(crate) struct Shared {
     pub(crate) watchers: Watchers,
     pub(crate) no_rules: NoRules,
     pub(crate) arguments: RwLock<ShownArguments>,
+    pub(crate) router: RwLock<Router>,
+    /// Grows with what is put into the outbox.
+    pub(crate) outbox: watch::Sender<u64>,
+}
+
+/// Where items are told of; none: nowhere.
+#[derive(Clone, Default)]
+pub(crate) struct Router(pub(crate) Option<Arc<RouteItems>>);
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Router").field(&self.0.is_some()).finish()
+    }
 }
 
 /// What the audit shows of a call's arguments; none: nothing.
@@ -64,6 +79,10 @@ impl std::fmt::Debug for ShownArguments {
 }
 
 impl Shared {
+    pub(crate) fn router(&self) -> Option<Arc<RouteItems>> {
+        self.router.read().expect("no holder panics").0.clone()
+    }
+
     pub(crate) fn arguments(&self) -> Option<Arc<ShowArguments>> {
         self.arguments.read().expect("no holder panics").0.clone()
     }

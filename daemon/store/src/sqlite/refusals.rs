@@ -5,6 +5,7 @@ use serde_json::json;
 use super::items;
 use super::life::set_meta;
 use super::runs::{RunRow, tell_run};
+use super::tasks;
 use super::view::View;
 use super::writer::Tx;
 use crate::{NewItem, StoreError};
@@ -32,6 +33,7 @@ pub(crate) fn note(tx: &mut Tx<'_>, row: &RunRow, address: &RefusedAddress, now:
         },
         expires_in: None,
         remind_after: None,
+        inbox: tasks::inbox_of(tx, row.run.task, row.run.revision)?,
     };
     items::notify(tx, &item, &format!("guard:{run}"), now)?;
     Ok(())

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use ow_model::{PauseReason, RunId, TaskId, TaskName, TaskSource, TaskSpec, TaskState, Trigger};
+use ow_model::{InboxName, PauseReason, RunId, TaskId, TaskName, TaskSource, TaskSpec, TaskState, Trigger};
 use ow_schedule::{Gate, Schedule, check_edited_triggers};
 use rusqlite::{params, params_from_iter, types::Value};
 use serde_json::json;
@@ -103,6 +103,15 @@ pub(crate) fn compiled(tx: &mut Tx<'_>, head: &Head, revision: u32) -> Result<Op
         tx.memory.remember(head.id, revision, compiled.clone());
     }
     Ok(found)
+}
+
+/// Where what a run made by this revision asks and tells goes, also once its task is gone.
+pub(crate) fn inbox_of(view: &View<'_>, task: TaskId, revision: u32) -> Result<InboxName, StoreError> {
+    let found: Option<Option<String>> = view.value(
+        "SELECT json_extract(spec, '$.inbox') FROM revisions WHERE task = ?1 AND revision = ?2",
+        params![task.0, revision],
+    )?;
+    Ok(found.flatten().and_then(|name| name.parse().ok()).unwrap_or_default())
 }
 
 /// A definition to be saved.

@@ -53,6 +53,8 @@ pub(crate) struct Group {
     /// Content-addressed files whose rows are gone.
     pub(crate) unlink: Vec<PathBuf>,
     pub(crate) rule_added: bool,
+    /// Something was put into the outbox. Once too often costs a look.
+    pub(crate) outbox: bool,
     /// Bytes of long texts, for the checkpoint.
     pub(crate) bytes: u64,
     /// Sessions whose watchers will look again. One too many costs a look, so an undone fact takes none back.
@@ -214,6 +216,9 @@ impl Desk {
             }
             if group.rule_added {
                 self.memory.shared.no_rules.note_added();
+            }
+            if group.outbox {
+                self.memory.shared.outbox.send_modify(|changes| *changes += 1);
             }
             self.memory.shared.watchers.tell(&group.touched);
             for path in group.unlink {

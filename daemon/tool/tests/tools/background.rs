@@ -34,7 +34,13 @@ async fn of_run(bench: &Bench, run: RunId, tool: &str, args: Value) -> CallResul
     let facts = bench.facts(&call).unwrap();
     let authorized = bench.allowed(&call, &facts).unwrap();
     let Some(Runner::Daemon(runner)) = bench.toolbox.runner(&call.tool) else { panic!("it runs in owd") };
-    let of = CallOf { task: None, run, position: Position(99), now: Timestamp::UNIX_EPOCH };
+    let of = CallOf {
+        task: None,
+        inbox: ow_model::InboxName::default(),
+        run,
+        position: Position(99),
+        now: Timestamp::UNIX_EPOCH,
+    };
     runner.run(&authorized, &of).await
 }
 

@@ -87,6 +87,7 @@ pub(crate) fn spec(agent: AgentSpec) -> TaskSpec {
         item_expiry: Span::from_secs(60),
         item_reminder: Span::from_secs(30),
         http_allow: vec![],
+        inbox: ow_model::InboxName::default(),
     }
 }
 

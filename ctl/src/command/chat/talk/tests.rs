@@ -68,6 +68,8 @@ fn item(id: &str, kind: &str) -> ItemView {
         expires_at: None,
         reminded: 0,
         holds_back: 0,
+        inbox: "default".into(),
+        also: vec![],
         approval: None,
         questions: vec![],
         directory: None,

@@ -155,6 +155,7 @@ fn task() -> impl Strategy<Value = TaskSpec> {
             item_expiry,
             item_reminder,
             http_allow,
+            inbox: ow_model::InboxName::default(),
         }
     })
 }

@@ -1,0 +1,79 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where an inbox is told of: `desktop`, or a channel's kind and an address there, as `mail:ada@example.org`.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct InboxBinding(String);
+
+impl InboxBinding {
+    /// A binding of a channel that knows addresses.
+    #[must_use]
+    pub fn new(kind: &str, address: &str) -> Self {
+        Self(format!("{kind}:{address}"))
+    }
+
+    /// The desktop of the account that owd runs under.
+    #[must_use]
+    pub fn desktop() -> Self {
+        Self("desktop".into())
+    }
+
+    /// As a binding was written before.
+    #[must_use]
+    pub const fn from_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Which channel delivers there.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(kind, _)| kind)
+    }
+
+    /// The address there; empty where there is only one.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.0.split_once(':').map_or("", |(_, address)| address)
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InboxBinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// On what occasion an item is told of.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Occasion {
+    Asked,
+    Reminded,
+    /// Nobody of its inbox has answered in time; it has come to this one too.
+    Escalated,
+    /// Somebody handed it on to this inbox.
+    Delegated,
+    /// It needs no answer any more: its state says why.
+    Settled,
+}
+
+impl Occasion {
+    pub const ALL: [Self; 5] = [Self::Asked, Self::Reminded, Self::Escalated, Self::Delegated, Self::Settled];
+
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Reminded => "reminded",
+            Self::Escalated => "escalated",
+            Self::Delegated => "delegated",
+            Self::Settled => "settled",
+        }
+    }
+}

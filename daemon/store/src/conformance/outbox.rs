@@ -1,0 +1,348 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ow_model::{Answer, InboxBinding, InboxName, ItemId, Occasion, Span};
+
+use super::Place;
+use super::support::{Any, anna, approval, begin, call, deny, later, noon, notification, page, park, save, spec};
+use crate::{Attempted, Content, Delivery, ItemFilter, NewReply, Reply, Route, RouteItems, Routing, TakenDeliveries};
+
+fn ada() -> InboxBinding {
+    InboxBinding::new("mail", "ada@example.org")
+}
+
+fn desk() -> InboxBinding {
+    InboxBinding::desktop()
+}
+
+fn inbox(name: &str) -> InboxName {
+    name.parse().expect("a name")
+}
+
+/// Tells of `default` by mail and on the desktop, and of `ops` by Slack.
+fn bind(store: &Any) {
+    route(store, |name, now| {
+        let told = if *name == inbox("ops") { vec![InboxBinding::new("slack", "C1")] } else { vec![ada(), desk()] };
+        Routing { told: told.into_iter().map(|binding| at_once(binding, now)).collect(), escalation: None }
+    });
+}
+
+fn at_once(binding: InboxBinding, now: Timestamp) -> Route {
+    Route { binding, due_at: now, digest: false }
+}
+
+fn route(store: &Any, route: impl Fn(&InboxName, Timestamp) -> Routing + Send + Sync + 'static) {
+    store.route_items(Some(Arc::new(route) as Arc<RouteItems>));
+}
+
+async fn due(store: &Any, now: Timestamp) -> TakenDeliveries {
+    store.take_deliveries(&BTreeSet::new(), 10, now).await.expect("taken")
+}
+
+/// What is due now for a binding, and nothing else.
+async fn due_at(store: &Any, binding: &InboxBinding, now: Timestamp) -> Delivery {
+    let found = due(store, now).await.deliveries;
+    let mut found: Vec<Delivery> = found.into_iter().filter(|delivery| delivery.binding == *binding).collect();
+    found.pop().unwrap_or_else(|| panic!("nothing is due for {binding}"))
+}
+
+fn told(delivery: &Delivery) -> Vec<(ItemId, Occasion)> {
+    match &delivery.content {
+        Content::Notices(notices) => notices.iter().map(|notice| (notice.item.id, notice.occasion)).collect(),
+        Content::Reply(_) => vec![],
+    }
+}
+
+fn sent(reference: &str) -> Attempted {
+    Attempted::Sent { reference: Some(reference.into()) }
+}
+
+async fn record(store: &Any, delivery: &Delivery, attempted: Attempted, now: Timestamp) -> Option<Delivery> {
+    store.record_delivery(delivery, &attempted, now).await.expect("recorded")
+}
+
+async fn states(store: &Any, item: ItemId) -> Vec<String> {
+    let rows = store.deliveries(item).await.expect("read");
+    rows.into_iter().map(|row| format!("{} {} {}", row.what, row.binding.kind(), row.state)).collect()
+}
+
+/// A task's run that waits for an answer.
+async fn ask(store: &Any, task: &str, texts: &[&str], now: Timestamp) -> Vec<ItemId> {
+    save(store, &spec(task, vec![]), now).await;
+    let taken = begin(store, task, now).await;
+    let calls: Vec<_> = (0..).zip(texts).map(|(position, text)| call(position, text)).collect();
+    park(store, &taken, &calls, now).await
+}
+
+pub async fn where_nothing_is_bound_nothing_is_told(place: &impl Place) {
+    let store = place.open().await;
+    let changes = store.outbox_changes();
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    store.resolve(item, &Answer::Once, &anna(), noon()).await.expect("resolved");
+    assert_eq!(due(&store, noon()).await, TakenDeliveries::default());
+    assert_eq!(store.deliveries(item).await.expect("read"), []);
+    assert!(!changes.has_changed().expect("open"), "nobody wakes");
+}
+
+pub async fn what_is_asked_together_is_one_message_a_binding(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let mut changes = store.outbox_changes();
+    let items = ask(&store, "job", &["x", "y"], noon()).await;
+    assert!(changes.has_changed().expect("open"), "who delivers is woken");
+    changes.mark_unchanged();
+    let taken = due(&store, noon()).await;
+    let asked = vec![(items[0], Occasion::Asked), (items[1], Occasion::Asked)];
+    let shown: Vec<_> = taken.deliveries.iter().map(|found| (found.binding.clone(), told(found))).collect();
+    assert_eq!(shown, [(desk(), asked.clone()), (ada(), asked)]);
+    assert_ne!(taken.deliveries[0].message_id, taken.deliveries[1].message_id);
+    assert_eq!(due(&store, noon()).await, TakenDeliveries::default(), "it is handed out once");
+    for delivery in &taken.deliveries {
+        assert_eq!(record(&store, delivery, sent("r"), noon()).await, None);
+    }
+    let state = ["asked mail sent", "asked desktop sent"];
+    assert_eq!(
+        (states(&store, items[0]).await, states(&store, items[1]).await),
+        (state.map(String::from).to_vec(), state.map(String::from).to_vec())
+    );
+}
+
+pub async fn a_delivery_that_nobody_recorded_is_handed_out_again_under_its_name(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    drop(store);
+    let store = place.open().await;
+    let first = due_at(&store, &ada(), noon()).await;
+    assert!(first.message_id.contains(&item.to_string()), "a message of one item names it");
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(due(&store, noon()).await.deliveries, [], "this life may not know yet that the one before is over");
+    store.begin_life("second", noon()).await.expect("begun");
+    let again = due_at(&store, &ada(), noon()).await;
+    assert_eq!((&again.message_id, again.attempt), (&first.message_id, 2));
+    record(&store, &again, sent("r"), noon()).await;
+    drop(store);
+    let store = place.open().await;
+    store.begin_life("third", noon()).await.expect("begun");
+    let left = due(&store, noon()).await.deliveries;
+    assert!(left.iter().all(|delivery| delivery.binding != ada()), "what was sent is not sent again: {left:?}");
+}
+
+pub async fn a_delivery_that_failed_waits_and_holds_up_its_own_binding_alone(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let delivery = due_at(&store, &ada(), noon()).await;
+    let again_at = later(noon(), 20);
+    let why = Attempted::Later { at: again_at, why: "connection refused".into() };
+    assert_eq!(record(&store, &delivery, why, noon()).await, None);
+    let taken = due(&store, later(noon(), 19)).await;
+    assert_eq!((taken.deliveries.len(), taken.next), (0, Some(again_at)));
+    let row = store.deliveries(item).await.expect("read").remove(0);
+    assert_eq!((row.attempts, row.error.as_deref(), row.due_at), (1, Some("connection refused"), again_at));
+    let closed = [ada()].into();
+    let taken = store.take_deliveries(&closed, 10, again_at).await.expect("taken");
+    assert_eq!(taken, TakenDeliveries::default(), "a closed binding is not looked at");
+    let none = store.take_deliveries(&BTreeSet::new(), 0, again_at).await.expect("taken");
+    assert_eq!((none.deliveries.len(), none.next), (0, Some(again_at)));
+    assert_eq!(due_at(&store, &ada(), again_at).await.attempt, 2);
+}
+
+pub async fn what_was_answered_meanwhile_is_not_told_and_who_was_told_hears_the_end(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let asked = due(&store, noon()).await.deliveries;
+    record(&store, &asked[1], sent("thread-1"), noon()).await;
+    let again = Attempted::Later { at: later(noon(), 5), why: "no display".into() };
+    record(&store, &asked[0], again, noon()).await;
+    store.tend_items(later(noon(), 600)).await.expect("reminded");
+    store.resolve(item, &deny(), &anna(), later(noon(), 601)).await.expect("resolved");
+    let now = later(noon(), 700);
+    let end = due(&store, now).await.deliveries;
+    assert_eq!(end.len(), 1, "neither the reminder nor the question that never arrived: {end:?}");
+    assert_eq!((told(&end[0]), &end[0].binding), (vec![(item, Occasion::Settled)], &ada()));
+    let Content::Notices(notices) = &end[0].content else { panic!("a notice") };
+    let thread = notices[0].thread.clone().expect("it belongs to what was sent");
+    assert_eq!((thread.message_id, thread.reference.as_deref()), (asked[1].message_id.clone(), Some("thread-1")));
+    assert_eq!(notices[0].item.state.word(), "denied");
+    let state = states(&store, item).await;
+    let expected = [
+        "asked mail sent",
+        "asked desktop dropped",
+        "reminded mail dropped",
+        "reminded desktop dropped",
+        "settled mail taken",
+    ];
+    assert_eq!(state, expected);
+}
+
+pub async fn what_was_under_way_when_it_was_answered_is_told_of_if_it_arrived(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let asked = due(&store, noon()).await.deliveries;
+    store.resolve(item, &deny(), &anna(), noon()).await.expect("resolved");
+    let now = later(noon(), 60);
+    assert_eq!(due(&store, later(noon(), 1)).await.deliveries, [], "the end comes after the beginning");
+    record(&store, &asked[0], sent("r"), now).await.map(|next| assert_eq!(told(&next), [(item, Occasion::Settled)]));
+    let again = Attempted::Later { at: now, why: "connection refused".into() };
+    record(&store, &asked[1], again, now).await;
+    let left = due(&store, later(now, 60)).await.deliveries;
+    assert_eq!(left, [], "it never arrived, so it needs no end either");
+}
+
+pub async fn a_known_reply_is_one_message_and_stands_for_the_notice_of_the_end(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    for delivery in due(&store, noon()).await.deliveries {
+        record(&store, &delivery, sent("r"), noon()).await;
+    }
+    store.resolve(item, &deny(), &anna(), noon()).await.expect("resolved");
+    let text = Reply {
+        subject: "Re: echo".into(),
+        text: "denied".into(),
+        in_reply_to: Some("<1@example.org>".into()),
+        references: vec![],
+    };
+    let reply = NewReply { key: "<1@example.org>".into(), binding: ada(), item: Some(item), reply: text.clone() };
+    assert!(store.enqueue_reply(&reply, noon()).await.expect("stored"));
+    drop(store);
+    let store = place.open().await;
+    assert!(!store.enqueue_reply(&reply, noon()).await.expect("stored"), "it is one");
+    let now = later(noon(), 60);
+    let left = due(&store, now).await.deliveries;
+    let shown: Vec<_> = left.iter().map(|delivery| (&delivery.binding, told(delivery))).collect();
+    assert_eq!(shown, [(&desk(), vec![(item, Occasion::Settled)]), (&ada(), vec![])]);
+    assert_eq!(left[1].content, Content::Reply(text));
+    record(&store, &left[1], sent("r"), now).await;
+    assert_eq!(due(&store, later(now, 60)).await.deliveries, []);
+}
+
+pub async fn what_is_given_up_is_told_once_by_other_bindings(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    for round in 0..2 {
+        ask(&store, &format!("job-{round}"), &["x"], noon()).await;
+    }
+    let given_up = || Attempted::Failed { why: "no such mailbox".into(), notice: notification("ada is not reached") };
+    let first = due_at(&store, &ada(), noon()).await;
+    let second = record(&store, &first, given_up(), noon()).await.expect("the next of this binding");
+    assert_eq!(record(&store, &second, given_up(), noon()).await, None, "the failure is not told by who failed");
+    let filter = ItemFilter { pending_only: true, ..ItemFilter::default() };
+    let items = store.items(&filter, &page(10)).await.expect("read").rows;
+    let failures: Vec<_> = items.iter().filter(|item| item.title == "told").collect();
+    assert_eq!(failures.len(), 1, "{items:?}");
+    assert_eq!(states(&store, failures[0].id).await, ["asked desktop waiting"]);
+    let stats = store.stats().await.expect("read");
+    assert_eq!(stats.deliveries_failed, 2);
+}
+
+pub async fn an_unanswered_item_comes_to_the_next_inbox(place: &impl Place) {
+    let store = place.open().await;
+    let hour = Span::from_secs(3600);
+    route(&store, move |name, now| {
+        let (told, next) = match name.as_str() {
+            "default" => (ada(), Some("ops")),
+            "ops" => (InboxBinding::new("slack", "C1"), Some("boss")),
+            _ => (desk(), None),
+        };
+        Routing {
+            told: vec![at_once(told, now)],
+            escalation: next.map(|next| (Span::from_secs(hour.millis() / 4000), inbox(next))),
+        }
+    });
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    store.notify(&notification("hello"), "k", noon()).await.expect("told");
+    let first = later(noon(), 900);
+    let items_due = |store: &Any| {
+        let store = Arc::clone(store);
+        async move { store.wake_times().await.expect("read").items }
+    };
+    store.tend_items(later(noon(), 600)).await.expect("reminded");
+    assert_eq!(items_due(&store).await, Some(first));
+    drop(store);
+    let store = place.open().await;
+    route(&store, move |name, now| Routing {
+        told: vec![at_once(InboxBinding::new("slack", name.as_str()), now)],
+        escalation: (name.as_str() == "ops").then(|| (hour, inbox("boss"))),
+    });
+    assert_eq!(store.tend_items(first).await.expect("tended").escalated, [item]);
+    let found = store.item(item).await.expect("read").expect("kept");
+    let names = |item: &ow_model::Item| item.inboxes().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&found), ["default", "ops"]);
+    let told_now = due_at(&store, &InboxBinding::new("slack", "ops"), first).await;
+    assert_eq!(told(&told_now), [(item, Occasion::Escalated)]);
+    let kept = record(&store, &told_now, sent("r"), first).await;
+    assert_eq!(kept, None);
+    // It expires an hour after it was asked, before it would go on.
+    store.resolve(item, &deny(), &anna(), later(first, 1)).await.expect("resolved");
+    assert_eq!(store.tend_items(later(first, 7200)).await.expect("tended").escalated, []);
+    let end = due_at(&store, &InboxBinding::new("slack", "ops"), later(first, 60)).await;
+    assert_eq!(told(&end), [(item, Occasion::Settled)]);
+}
+
+pub async fn a_digest_gathers_what_comes_before_it_is_due(place: &impl Place) {
+    let store = place.open().await;
+    route(&store, |_, now| {
+        let due_at = later(now, 600);
+        Routing { told: vec![Route { binding: ada(), due_at, digest: true }], escalation: None }
+    });
+    let first = ask(&store, "one", &["x"], noon()).await[0];
+    let second = ask(&store, "two", &["x"], later(noon(), 599)).await[0];
+    let third = ask(&store, "three", &["x"], later(noon(), 600)).await[0];
+    store.resolve(first, &deny(), &anna(), later(noon(), 600)).await.expect("resolved");
+    let digest = due_at(&store, &ada(), later(noon(), 600)).await;
+    assert_eq!(told(&digest), [(second, Occasion::Asked)], "what was answered meanwhile is left out");
+    let late = Attempted::Later { at: later(noon(), 700), why: "down".into() };
+    record(&store, &digest, late, later(noon(), 600)).await;
+    let fourth = ask(&store, "four", &["x"], later(noon(), 650)).await[0];
+    let again = due_at(&store, &ada(), later(noon(), 700)).await;
+    assert_eq!((told(&again), &again.message_id), (vec![(second, Occasion::Asked)], &digest.message_id));
+    record(&store, &again, sent("r"), later(noon(), 700)).await;
+    let next = due_at(&store, &ada(), later(noon(), 1200)).await;
+    assert_eq!(told(&next), [(third, Occasion::Asked), (fourth, Occasion::Asked)]);
+}
+
+pub async fn a_message_is_found_by_its_name(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let items = ask(&store, "job", &["x", "y"], noon()).await;
+    let delivery = due_at(&store, &ada(), noon()).await;
+    record(&store, &delivery, sent("1700000000.000100"), noon()).await;
+    for name in [delivery.message_id.as_str(), "1700000000.000100"] {
+        assert_eq!(store.items_told_as(name).await.expect("read"), items);
+    }
+    assert_eq!(store.items_told_as("ow.nothing").await.expect("read"), []);
+}
+
+pub async fn an_item_is_told_of_where_its_inbox_is_bound(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    save(&store, &spec("job", vec![]), noon()).await;
+    let taken = begin(&store, "job", noon()).await;
+    let item = crate::NewItem { inbox: inbox("ops"), ..approval("job", taken.run.id, &call(0, "x")) };
+    let request = crate::ParkRequest {
+        run: taken.run.id,
+        next: 0,
+        facts: vec![],
+        items: vec![(ow_model::Position(0), item)],
+        ran_for_ms: 0,
+    };
+    let item = store.park(&request, noon()).await.expect("parked")[0];
+    assert_eq!(states(&store, item).await, ["asked slack waiting"]);
+    assert_eq!(store.item(item).await.expect("read").expect("kept").inbox, inbox("ops"));
+    drop(store);
+    let store = place.open().await;
+    bind(&store);
+    // What a run that failed is told of goes where its task's questions go.
+    let ops = ow_model::TaskSpec { inbox: inbox("ops"), ..spec("watch", vec![]) };
+    save(&store, &ops, noon()).await;
+    let taken = begin(&store, "watch", noon()).await;
+    super::support::end(&store, &taken, super::support::failed("no"), noon()).await;
+    let newest = store.items(&ItemFilter::default(), &page(1)).await.expect("read").rows.remove(0);
+    assert_eq!((newest.inbox, states(&store, newest.id).await), (inbox("ops"), vec!["asked slack waiting".to_owned()]));
+}
