@@ -121,7 +121,7 @@ impl Life {
             toolbox: Arc::clone(&toolbox),
             helpers: Arc::new(helpers),
             settings: policy_settings(&self.config, &self.paths, &self.host, tcp_address),
-            secrets,
+            secrets: Arc::clone(&secrets),
             hooks: hooks(&self.config, &self.paths),
             home: self.host.home.clone(),
             runs_dir: self.paths.data_dir.join("runs"),
@@ -159,6 +159,12 @@ impl Life {
         let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let mut services = JoinSet::new();
+        match crate::slack::surface(&standing, &automation.handle(), &secrets, &channels, &store, &clock) {
+            Ok(Some(surface)) => drop(services.spawn(surface.run(stop.clone()))),
+            Ok(None) => {}
+            // Tasks run without it, and their questions wait in the Inbox.
+            Err(error) => error!(error = format!("{error:#}"), "no Slack"),
+        }
         services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
@@ -302,7 +308,8 @@ fn private_folder(folder: &Path) -> anyhow::Result<()> {
 
 pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
     let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
-    let (named, sealed) = (crate::models::key_names(config), sealed(config));
+    let named = crate::models::key_names(config).into_iter().chain(crate::slack::token_names(config)).collect();
+    let sealed = sealed(config);
     Ok(Arc::new(Secrets::load(&Sources { named, sealed, ..Sources::of_process(file) })?))
 }
 

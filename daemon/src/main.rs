@@ -18,6 +18,7 @@ mod remedy;
 mod restore;
 mod secret;
 mod session;
+mod slack;
 
 use std::process::ExitCode;
 

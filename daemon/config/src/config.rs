@@ -34,6 +34,9 @@ pub struct Config {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub inboxes: BTreeMap<InboxName, NamedInboxConfig>,
     pub mail: MailConfig,
+    /// None: owd has nothing to do with Slack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<SlackConfig>,
     pub server: ServerConfig,
     pub log: LogConfig,
     pub retention: RetentionConfig,
@@ -265,6 +268,22 @@ pub struct MailConfig {
     pub dns: Option<SocketAddr>,
 }
 
+/// An app of a Slack workspace; its tokens are kept as secrets under these names.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SlackConfig {
+    /// The bot's token, `xoxb-…`.
+    pub bot_token: String,
+    /// The app's token, `xapp-…`, for Socket Mode. None: nothing comes in by a socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_token: Option<String>,
+    /// Whether a reaction to a notice answers it.
+    pub reactions: bool,
+    /// Another address of Slack's Web API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_url: Option<String>,
+}
+
 /// Somebody who may answer.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -275,6 +294,8 @@ pub struct PersonConfig {
     pub users: Vec<String>,
     /// Addresses from which this person answers by mail, in lower case.
     pub mail: Vec<String>,
+    /// User ids from which this person answers in Slack.
+    pub slack: Vec<String>,
     /// What this person may answer.
     pub inboxes: Inboxes,
 }
@@ -387,6 +408,7 @@ impl Config {
             inbox: InboxConfig { expiry: days(14), reminder: days(1), approve_words: vec![], deny_words: vec![] },
             inboxes: BTreeMap::new(),
             mail: MailConfig { authserv_id: None, signatures: true, dns: None },
+            slack: None,
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },

@@ -33,7 +33,7 @@ pub use config::{
     AgentConfig, AuditConfig, Config, ConfigError, Escalation, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig,
     Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, NamedInboxConfig, OnFailure, PersonConfig,
     PolicyConfig, ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
-    ServerConfig, WireFormat,
+    ServerConfig, SlackConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

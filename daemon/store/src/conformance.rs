@@ -7,6 +7,7 @@
 
 mod audit;
 mod inbox;
+mod intake;
 mod lists;
 mod outbox;
 mod race;
@@ -25,6 +26,7 @@ use crate::Store;
 
 pub use audit::*;
 pub use inbox::*;
+pub use intake::*;
 pub use lists::*;
 pub use outbox::*;
 pub use race::*;
@@ -138,6 +140,9 @@ macro_rules! store_conformance {
             an_unanswered_item_comes_to_the_next_inbox
             a_digest_gathers_what_comes_before_it_is_due
             a_message_is_found_by_its_name
+            // Intake
+            what_was_taken_in_waits_until_it_is_worked_off
+            what_is_sent_again_is_taken_in_once_for_90_days
             // Lists, stream and care
             lists_page_by_cursor
             an_id_is_found_by_its_beginning

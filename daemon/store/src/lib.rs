@@ -47,8 +47,8 @@ pub use outbox::{
 pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter,
     NewItem, NewSession, Page, PageRequest, ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter,
-    Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenRun, TaskFilter,
-    TaskRow, Tended, WakeTimes,
+    Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenIn, TakenRun,
+    TaskFilter, TaskRow, Tended, WakeTimes,
 };
 pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
@@ -123,6 +123,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Accepts events durably; the same key twice for a task is one event. In the order given.
     async fn accept_events(&self, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError>;
+
+    // --- what surfaces send ---
+
+    /// Takes in what `source` has sent, before it is acknowledged there; the same `key` twice is one.
+    async fn take_in(
+        &self,
+        source: &str,
+        key: &str,
+        payload: &serde_json::Value,
+        now: Timestamp,
+    ) -> Result<Accepted, StoreError>;
+    /// What was taken in from `source` and is not worked off, in the order of its coming, at most `limit`.
+    async fn taken_in(&self, source: &str, limit: usize) -> Result<Vec<TakenIn>, StoreError>;
+    /// It is worked off: its key is kept as long as those of events, its payload is not.
+    async fn worked_off(&self, id: i64) -> Result<(), StoreError>;
 
     /// Creates a run by hand; keeps the task's next slot, respects its overlap rule.
     async fn run_now(

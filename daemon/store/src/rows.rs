@@ -362,3 +362,12 @@ pub struct AuditFault {
     pub seq: u64,
     pub why: String,
 }
+
+/// Something that a surface has sent, and that is not worked off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenIn {
+    pub id: i64,
+    pub key: String,
+    pub payload: serde_json::Value,
+    pub received_at: Timestamp,
+}

@@ -11,6 +11,7 @@ mod directory;
 mod ending;
 mod events;
 mod fault;
+mod intake;
 mod items;
 mod journal;
 mod life;
@@ -60,8 +61,8 @@ use crate::{
     Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
     EndRequest, ItemFilter, NewItem, NewReply, NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved,
     RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow,
-    Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenRun, TaskError, TaskFilter, TaskRow,
-    Tended, WakeTimes,
+    Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter,
+    TaskRow, Tended, WakeTimes,
 };
 
 #[cfg(test)]
@@ -242,6 +243,26 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let (watch, seen, gone) = (watch.to_owned(), seen.to_vec(), gone.to_vec());
         self.writer.write(move |tx| watches::note(tx, task, &watch, &seen, &gone)).await
+    }
+
+    async fn take_in(
+        &self,
+        source: &str,
+        key: &str,
+        payload: &serde_json::Value,
+        now: Timestamp,
+    ) -> Result<Accepted, StoreError> {
+        let (source, key, payload) = (source.to_owned(), key.to_owned(), payload.clone());
+        self.write(now, move |tx| intake::take_in(tx, &source, &key, &payload, now)).await
+    }
+
+    async fn taken_in(&self, source: &str, limit: usize) -> Result<Vec<TakenIn>, StoreError> {
+        let source = source.to_owned();
+        self.readers.read(move |view| intake::waiting(view, &source, limit)).await
+    }
+
+    async fn worked_off(&self, id: i64) -> Result<(), StoreError> {
+        self.writer.write(move |tx| intake::done(tx, id)).await
     }
 
     async fn claim_due(&self, claim: &Claim) -> Result<Claimed, StoreError> {

@@ -85,6 +85,11 @@ fn the_readme_tells_what_works() {
         fs::write(home.join(&file), task).expect("the task is saved");
         scratch.owctl().ok(&["task", "add", home.join(&file).to_str().expect("a path of UTF-8")]);
     }
+    for (_, settings) in blocks(&readme).iter().filter(|(kind, _)| kind == "toml owd") {
+        let file = home.join("owd-example.toml");
+        fs::write(&file, settings).expect("the settings are saved");
+        scratch.owctl().ok(&["config", "check", file.to_str().expect("a path of UTF-8")]);
+    }
     let stop = scratch.command().arg("stop").output().expect("owd");
     assert!(stop.status.success());
 }

@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/tool", &["ow-model", "ow-policy", "ow-secret"]),
     ("daemon/provider", &["ow-clock", "ow-model", "ow-secret"]),
     ("daemon/mail", &["ow-model", "ow-reply", "ow-store"]),
+    ("daemon/slack", &["ow-clock", "ow-inbox", "ow-model", "ow-reply", "ow-secret", "ow-store"]),
     ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-store", "ow-tool"]),
     (
         "daemon/engine",
@@ -57,6 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ow-reply",
             "ow-secret",
             "ow-server",
+            "ow-slack",
             "ow-store",
             "ow-tool",
         ],

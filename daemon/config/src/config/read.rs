@@ -9,7 +9,7 @@ use super::inboxes::{inbox_names, inboxes, of_person};
 use super::{
     AgentConfig, AuditConfig, Config, Host, InboxConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig,
     PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
-    ServerConfig, WireFormat,
+    ServerConfig, SlackConfig, WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
@@ -34,6 +34,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         inbox: part(&root, "inbox", defaults.inbox, inbox),
         inboxes: part(&root, "inboxes", defaults.inboxes, |section, _| inboxes(section, &known)),
         mail: part(&root, "mail", defaults.mail, mail),
+        slack: part(&root, "slack", defaults.slack, |section, _| slack(section)),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
@@ -168,6 +169,41 @@ fn mail(section: &Section<'_, '_>, defaults: &MailConfig) -> MailConfig {
     }
 }
 
+fn slack(section: &Section<'_, '_>) -> Option<SlackConfig> {
+    let remedy = "write the name of a secret, as `slack-bot-token`, and store the token with: owctl secret set NAME";
+    let secret = |key: &'static str| {
+        let Found { value, place } = section.text(key)?;
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        if ["xoxb-", "xoxp-", "xapp-", "xoxe"].iter().any(|begin| value.starts_with(begin)) {
+            let what = "a token itself, where others may read it";
+            section.document().fault_without_value(&place, what, remedy);
+        } else if value.is_empty() || !value.chars().all(plain) {
+            section.document().fault(&place, "not the name of a secret", remedy);
+        }
+        Some(value)
+    };
+    let remedy = "leave it out for Slack's own; another is `https://…`, or `http://` with an address of this machine";
+    let api_url = section.read("api-url", remedy, |text| {
+        let host = text.strip_prefix("http://").map(|rest| rest.split('/').next().unwrap_or_default());
+        let bare = host.map(|host| host.rsplit_once(':').map_or(host, |(host, _)| host));
+        // The tokens go there.
+        if text.starts_with("https://") || matches!(bare, Some("127.0.0.1" | "[::1]" | "localhost")) {
+            Ok(text.to_owned())
+        } else {
+            Err("an address that anybody on the way can read")
+        }
+    });
+    let app_token = secret("app-token");
+    let reactions = section.flag("reactions").is_some_and(|found| found.value);
+    let Some(bot_token) = secret("bot-token") else {
+        let remedy = "write the name of the secret that is the bot's token, as `bot-token = \"slack-bot-token\"`";
+        section.document().fault_without_value(section.place(), "`bot-token` is missing", remedy);
+        return None;
+    };
+    let api_url = api_url.map(|found| found.value);
+    Some(SlackConfig { bot_token, app_token, reactions, api_url })
+}
+
 fn server(section: &Section<'_, '_>, home: &Path) -> ServerConfig {
     let remedy = "write an address and a port of this machine, as `127.0.0.1:7700`";
     let tcp = section.read("tcp", remedy, |text| {
@@ -285,9 +321,10 @@ fn people(section: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> BTreeMap<St
         let uids = person.counts("uids").unwrap_or_default();
         let users: Vec<String> = person.texts("users").unwrap_or_default().into_iter().map(|user| user.value).collect();
         let mail = addresses(&person);
+        let slack = slack_users(&person);
         let inboxes = of_person(&person, known);
         person.finish();
-        if uids.is_empty() && users.is_empty() && mail.is_empty() {
+        if uids.is_empty() && users.is_empty() && mail.is_empty() && slack.is_empty() {
             let remedy = "give `uids = [1000]` or `users = [\"ada\"]`";
             person.document().fault_without_value(person.place(), "nobody: it has neither `uids` nor `users`", remedy);
         }
@@ -299,12 +336,16 @@ fn people(section: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> BTreeMap<St
                 let message = format!("address `{address}` is already `people.{other}`");
                 person.document().fault_without_value(person.place(), message, "give each address to one person");
             }
+            if let Some(user) = known.slack.iter().find(|user| slack.contains(user)) {
+                let message = format!("Slack user `{user}` is already `people.{other}`");
+                person.document().fault_without_value(person.place(), message, "give each user id to one person");
+            }
             if let Some(shared) = shared {
                 let message = format!("account `{shared}` is already `people.{other}`");
                 person.document().fault_without_value(person.place(), message, "give each account to one person");
             }
         }
-        people.insert(name.to_owned(), PersonConfig { uids, users, mail, inboxes });
+        people.insert(name.to_owned(), PersonConfig { uids, users, mail, slack, inboxes });
     }
     people
 }
@@ -324,6 +365,23 @@ pub(super) fn mail_address(section: &Section<'_, '_>, found: &Found<String>) -> 
             None
         }
     }
+}
+
+/// The ids of a person's Slack users.
+fn slack_users(person: &Section<'_, '_>) -> Vec<String> {
+    let read = |found: Found<String>| {
+        let plain = |rest: &str| {
+            rest.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit()) && rest.len() > 1
+        };
+        // A name may be another's tomorrow.
+        if found.value.strip_prefix(['U', 'W']).is_some_and(plain) {
+            return Some(found.value);
+        }
+        let remedy = "write the member id, as `U024BE7LH`: in Slack, open the profile and choose “Copy member ID”";
+        person.document().fault(&found.place, "not a Slack member id", remedy);
+        None
+    };
+    person.texts("slack").unwrap_or_default().into_iter().filter_map(read).collect()
 }
 
 fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {

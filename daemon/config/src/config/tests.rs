@@ -330,3 +330,32 @@ fn the_patience_of_a_loop_detector_is_set_by_tool_and_checked() {
         "#]],
     );
 }
+
+#[test]
+fn slack_is_named_by_secrets_and_people_by_member_ids() {
+    faults(
+        "[slack]\nbot-token = \"xoxb-1-2\"\napi-url = \"http://slack.example/api\"\n[people.ada]\nslack = [\"@ada\"]\n",
+        expect![[r#"
+            owd.toml:2:13: slack.bot-token: a token itself, where others may read it; write the name of a secret, as `slack-bot-token`, and store the token with: owctl secret set NAME
+            owd.toml:3:11: slack.api-url = "http://slack.example/api": an address that anybody on the way can read; leave it out for Slack's own; another is `https://…`, or `http://` with an address of this machine
+            owd.toml:4:1: people.ada: nobody: it has neither `uids` nor `users`; give `uids = [1000]` or `users = ["ada"]`
+            owd.toml:5:10: people.ada.slack = "@ada": not a Slack member id; write the member id, as `U024BE7LH`: in Slack, open the profile and choose “Copy member ID”
+        "#]],
+    );
+    faults(
+        "[slack]\napp-token = \"slack-app-token\"\n",
+        expect![[r#"
+        owd.toml:1:1: slack: `bot-token` is missing; write the name of the secret that is the bot's token, as `bot-token = "slack-bot-token"`
+    "#]],
+    );
+    faults(
+        "[people.ada]\nslack = [\"U12\"]\n[people.bob]\nslack = [\"U12\"]\n",
+        expect![[r#"
+        owd.toml:3:1: people.bob: Slack user `U12` is already `people.ada`; give each user id to one person
+    "#]],
+    );
+    let config =
+        read("[slack]\nbot-token = \"slack-bot-token\"\napi-url = \"http://127.0.0.1:9/api/\"\n").expect("right");
+    let slack = config.slack.expect("there");
+    assert_eq!((slack.bot_token.as_str(), slack.app_token, slack.reactions), ("slack-bot-token", None, false));
+}

@@ -7,6 +7,7 @@ use rusqlite::params;
 use super::blobs;
 use super::connection::MIGRATIONS;
 use super::directory::beside;
+use super::intake;
 use super::life::{epoch, paused_all};
 use super::outbox;
 use super::refusals;
@@ -88,6 +89,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention, now: Timestamp) -> 
         || outbox::remove_done(tx, before(retention.items), step)? > 0
         || remove_slots(tx, before(retention.slots), step)? > 0
         || remove_events(tx, before(retention.event_keys), step)? > 0
+        || intake::forget(tx, before(retention.event_keys), step)? > 0
         || blobs::remove_loose(tx, now.saturating_sub(LOOSE_GRACE).unwrap_or(Timestamp::MIN), step)? > 0)
 }
 

@@ -1,0 +1,288 @@
+//! From what a person did in Slack to what becomes of an item: pure, and in doubt nothing.
+
+use jiff::Timestamp;
+use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Question};
+use ow_reply::{Cause, Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
+use serde_json::Value;
+
+use crate::event::{Place, Press, Submit, Written};
+use crate::{notice, text};
+
+/// How a person's words are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    /// The bot's user id.
+    pub bot: &'a str,
+    pub phrases: &'a Phrases,
+    pub now: Timestamp,
+}
+
+/// Which item a message may be about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum About {
+    /// It holds the token of one.
+    Token(String),
+    /// It is in the thread of another message, perhaps a notice.
+    Thread(Place),
+    /// It holds several tokens.
+    Several,
+    Nothing,
+}
+
+/// What is to be done about something that a person did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decided {
+    /// They answered the item.
+    Answer(Answer),
+    /// They want to say more: a modal is to be opened.
+    Ask(Modal),
+    /// They want to see all of it.
+    Show,
+    /// Nothing is decided, and they alone are told why.
+    Tell(String),
+    /// It is no answer and needs none.
+    Nothing,
+}
+
+/// What a modal is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Modal {
+    /// Why it is denied.
+    Reason,
+    /// Other arguments for the call.
+    Edit,
+    /// Answers to questions.
+    Answer,
+}
+
+impl Modal {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Reason => "reason",
+            Self::Edit => "edit",
+            Self::Answer => "answer",
+        }
+    }
+}
+
+/// How a message came to its item.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Way {
+    /// It stands in the thread of its notice, where people may also just talk.
+    Thread,
+    /// It names the item.
+    Token,
+}
+
+/// Says which item a message may be about.
+#[must_use]
+pub fn about(written: &Written, reader: &Reader<'_>) -> About {
+    let typed = text::plain(&written.text, reader.bot);
+    let found = explained(&typed, &[], &Kind::Approval, reader);
+    match (found.token, found.cause, &written.thread) {
+        (Some(token), _, _) => About::Token(token),
+        (None, Cause::NoItem, _) => About::Several,
+        (None, _, Some(thread)) => About::Thread(Place { channel: written.channel.clone(), ts: thread.clone() }),
+        (None, _, None) => About::Nothing,
+    }
+}
+
+/// Reads a message that is about this item. `may`: whether its sender may answer it.
+#[must_use]
+pub fn of_message(written: &Written, item: &Item, way: Way, may: bool, reader: &Reader<'_>) -> Decided {
+    let typed = text::plain(&written.text, reader.bot);
+    let kind = kind_of(&item.kind);
+    // Read as if it waited: whether it was meant as an answer does not hang on that.
+    let known = Pending { id: item.id.to_string(), kind: kind.clone(), state: State::Pending };
+    let found = explained(&typed, &[known], &kind, reader);
+    let is_answer = found.cause == Cause::Understood;
+    if !may {
+        let told = is_answer || way == Way::Token;
+        return if told { Decided::Tell(NOT_ENTITLED.into()) } else { Decided::Nothing };
+    }
+    if let Some(closed) = closed(item) {
+        let told = is_answer || way == Way::Token;
+        return if told { Decided::Tell(closed) } else { Decided::Nothing };
+    }
+    match (found.cause, found.decision, found.answer) {
+        (Cause::Understood, "approve", _) if !notice::fits(item) => Decided::Tell(too_long(item.id)),
+        (Cause::Understood, "approve", _) => Decided::Answer(Answer::Once),
+        (Cause::Understood, "deny", _) => Decided::Answer(Answer::Deny { reason: found.comment }),
+        (Cause::Understood, "answer", Some(text)) => Decided::Answer(Answer::Text { text }),
+        _ => Decided::Tell(what_works(&found.why, &kind)),
+    }
+}
+
+/// Reads a reaction to the notice of this item; none: it says nothing.
+#[must_use]
+pub fn of_reaction(name: &str, item: &Item, may: bool, reader: &Reader<'_>) -> Decided {
+    if !matches!(kind_of(&item.kind), Kind::Approval) {
+        return Decided::Nothing;
+    }
+    let Some(sign) = text::sign(name) else { return Decided::Nothing };
+    let written = Written { text: sign.to_string(), ..Written::default() };
+    match of_message(&written, item, Way::Thread, may, reader) {
+        Decided::Tell(_) if may && matches!(item.state, ItemState::Pending) && notice::fits(item) => Decided::Nothing,
+        decided => decided,
+    }
+}
+
+/// The item and the choice that a button's value names.
+#[must_use]
+pub fn choice(value: &str) -> Option<(&str, &str)> {
+    value.split_once('/')
+}
+
+/// Reads a button of this item.
+#[must_use]
+pub fn of_press(press: &Press, item: &Item, may: bool) -> Decided {
+    let Some((_, choice)) = choice(&press.value) else { return Decided::Nothing };
+    if !may {
+        return Decided::Tell(NOT_ENTITLED.into());
+    }
+    if choice == "show" {
+        return Decided::Show;
+    }
+    if let Some(closed) = closed(item) {
+        return Decided::Tell(closed);
+    }
+    let allows = matches!(choice, "approve" | "once" | "task" | "edit");
+    if allows && !notice::fits(item) {
+        return Decided::Tell(too_long(item.id));
+    }
+    match (choice, &item.kind) {
+        ("approve" | "once", ItemKind::Notification { .. }) | ("seen", _) => Decided::Answer(Answer::Acknowledge),
+        ("approve" | "once", _) => Decided::Answer(Answer::Once),
+        ("task", _) => Decided::Answer(Answer::ForTask),
+        ("deny", _) => Decided::Answer(Answer::Deny { reason: None }),
+        ("reason", _) => Decided::Ask(Modal::Reason),
+        ("edit", ItemKind::Approval { .. }) => Decided::Ask(Modal::Edit),
+        ("answer", ItemKind::Question { .. }) => Decided::Ask(Modal::Answer),
+        (option, ItemKind::Question { questions }) => match (option.strip_prefix("option-"), questions.as_slice()) {
+            (Some(number), [question]) => {
+                let found = number.parse().ok().and_then(|at: usize| question.options.get(at));
+                found.map_or(Decided::Tell(UNKNOWN.into()), |text| Decided::Answer(Answer::Text { text: text.clone() }))
+            }
+            _ => Decided::Tell(UNKNOWN.into()),
+        },
+        _ => Decided::Tell(UNKNOWN.into()),
+    }
+}
+
+/// Reads a modal about this item.
+#[must_use]
+pub fn of_submit(submit: &Submit, item: &Item, may: bool) -> Decided {
+    let Some((_, choice)) = choice(&submit.value) else { return Decided::Nothing };
+    if !may {
+        return Decided::Tell(NOT_ENTITLED.into());
+    }
+    if let Some(closed) = closed(item) {
+        return Decided::Tell(closed);
+    }
+    let field = |name: &str| {
+        let text = submit.fields.get(name).and_then(|values| values.first()).map(|text| text.trim().to_owned());
+        text.filter(|text| !text.is_empty())
+    };
+    match (choice, &item.kind) {
+        ("reason", _) => Decided::Answer(Answer::Deny { reason: field("reason") }),
+        ("edit", ItemKind::Approval { .. }) if !notice::fits(item) => Decided::Tell(too_long(item.id)),
+        ("edit", ItemKind::Approval { .. }) => {
+            match serde_json::from_str::<Value>(&field("arguments").unwrap_or_default()) {
+                Ok(args) if args.is_object() => Decided::Answer(Answer::Edited { args }),
+                Ok(_) => Decided::Tell("Nothing was decided: the arguments must be a JSON object, `{…}`.".into()),
+                Err(error) => Decided::Tell(format!("Nothing was decided: the arguments are no JSON: {error}.")),
+            }
+        }
+        ("answer", ItemKind::Question { questions }) => match answers(questions, submit) {
+            Some(text) => Decided::Answer(Answer::Text { text }),
+            None => Decided::Tell("Nothing was decided: nothing was chosen or written.".into()),
+        },
+        _ => Decided::Tell(UNKNOWN.into()),
+    }
+}
+
+/// One text of the answers to all questions of an item, as `owctl` words it; none: a question has none.
+fn answers(questions: &[Question], submit: &Submit) -> Option<String> {
+    let mut lines = vec![];
+    for (number, question) in questions.iter().enumerate() {
+        let written = submit.fields.get(&notice::text_field(number)).and_then(|values| values.first());
+        let written = written.map(|text| text.trim()).filter(|text| !text.is_empty());
+        let chosen = submit.fields.get(&notice::option_field(number)).into_iter().flatten();
+        let chosen = chosen.filter_map(|place| question.options.get(place.parse::<usize>().ok()?));
+        // What is written beside a choice is said too.
+        let said: Vec<&str> = chosen.map(String::as_str).chain(written).collect();
+        if said.is_empty() {
+            return None;
+        }
+        let said = said.join(", ");
+        if questions.len() == 1 {
+            return Some(said);
+        }
+        let about = question.header.as_deref().unwrap_or(&question.text);
+        lines.push(format!("{}: {said}", about.trim_end_matches([':', '?'])));
+    }
+    Some(lines.join("\n"))
+}
+
+const NOT_ENTITLED: &str = "Nothing was decided: you may not answer this. Whoever runs owd says who may.";
+const UNKNOWN: &str = "Nothing was decided: this button is of another time. Open the item with owctl.";
+
+/// How an item stands that takes no answer any more.
+fn closed(item: &Item) -> Option<String> {
+    match &item.state {
+        ItemState::Pending => None,
+        ItemState::Resolved(resolution) => Some(already(resolution.answer.word(), &resolution.by, resolution.at)),
+        ItemState::Expired { at } => Some(format!("Nothing was changed: it expired at {}.", notice::time(*at))),
+        ItemState::Withdrawn { at, why } => {
+            Some(format!("Nothing was changed: it was withdrawn at {}: {why}.", notice::time(*at)))
+        }
+    }
+}
+
+/// What the second to answer is told.
+pub(crate) fn already(decision: &str, by: &AnswerBy, at: Timestamp) -> String {
+    format!("Nothing was changed: already {decision} by {} at {}.", by.person.0, notice::time(at))
+}
+
+pub(crate) fn too_long(item: ItemId) -> String {
+    format!(
+        "Nothing was decided: this is too long to be shown here whole, so it is not approved here. Open it: owctl inbox \
+         show {item}"
+    )
+}
+
+/// What would be understood.
+fn what_works(why: &str, kind: &Kind) -> String {
+    let works = match kind {
+        Kind::Approval => {
+            "To allow it, reply `approve` and nothing else; to refuse it, `deny`, and a reason after a full stop if you \
+             like. The buttons do the same."
+        }
+        Kind::Question { .. } => "Reply with your answer, or with the number of an option.",
+        Kind::Notification => "It needs no answer.",
+    };
+    format!("Nothing was decided: {why}. {works}")
+}
+
+fn explained(typed: &str, pending: &[Pending], kind: &Kind, reader: &Reader<'_>) -> Explained {
+    let context =
+        Context { pending, kind, approvers: &[], proof: Proof::Given, now: reader.now, phrases: reader.phrases };
+    explain(Message::Text(typed), &context)
+}
+
+pub(crate) fn kind_of(kind: &ItemKind) -> Kind {
+    match kind {
+        ItemKind::Approval { .. } | ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. } => {
+            Kind::Approval
+        }
+        ItemKind::Question { questions } => {
+            // A number would not tell of which question it is.
+            let options = match questions.as_slice() {
+                [one] => one.options.clone(),
+                _ => vec![],
+            };
+            Kind::Question { options }
+        }
+        ItemKind::Notification { .. } => Kind::Notification,
+    }
+}

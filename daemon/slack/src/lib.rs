@@ -1,0 +1,38 @@
+//! Slack as a surface: what people there answer and ask, and what they are told.
+//!
+//! What Slack sends is stored before it is acknowledged ([`Intake`]), each event once however often it comes, and worked
+//! off from the store. Pure code reads it: [`parse`] says what a payload tells. Slack's word for who did something is the
+//! proof; which person that is and what they may answer is the configuration's to say.
+//!
+//! The Web API and Socket Mode are called directly, on the HTTP client that is there anyway.
+
+mod client;
+mod fault;
+mod websocket;
+
+mod event;
+mod text;
+
+mod answer;
+mod notice;
+
+mod intake;
+mod socket;
+
+mod shown;
+
+mod channel;
+mod desk;
+mod surface;
+
+pub use answer::{About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit};
+pub use channel::SlackChannel;
+pub use client::{API, Client, Me};
+pub use desk::{Desk, Directory};
+pub use event::{Event, Parsed, Place, Press, Submit, Written, parse};
+pub use fault::Fault;
+pub use intake::Intake;
+pub use notice::{News, Post, digest, fits, notice, outcome};
+pub use socket::{SocketMode, Standing};
+pub use surface::Surface;
+pub use text::{plain, sign};

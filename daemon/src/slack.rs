@@ -1,0 +1,104 @@
+//! The Slack app: its client from tokens that are secrets, and who is who there.
+
+use std::sync::{Arc, RwLock};
+
+use anyhow::{Context, anyhow};
+use ow_clock::Clock;
+use ow_config::{Config, SlackConfig};
+use ow_inbox::Channels;
+use ow_model::{Item, Person};
+use ow_reply::Phrases;
+use ow_secret::{SecretName, SecretValue, Secrets};
+use ow_slack::{Client, Directory, SlackChannel, Standing, Surface};
+use ow_store::Store;
+use tokio::sync::watch;
+
+use crate::life::Standing as Configured;
+use crate::people;
+
+/// Slack as it is configured; none: owd has nothing to do with it. From now on its bindings are delivered.
+///
+/// # Errors
+///
+/// A token that there is not is an error of the configuration.
+pub(crate) fn surface(
+    configured: &Arc<RwLock<Arc<Configured>>>,
+    automation: &ow_automation::Handle,
+    secrets: &Secrets,
+    channels: &Channels,
+    store: &Arc<dyn Store>,
+    clock: &Clock,
+) -> anyhow::Result<Option<Surface>> {
+    let config = Arc::clone(&configured.read().expect("no holder panics"));
+    let Some(slack) = &config.config.slack else { return Ok(None) };
+    let client = client(slack, secrets)?;
+    channels.set("slack", Arc::new(SlackChannel { client: client.clone(), store: Arc::clone(store) }));
+    let (standing, _) = watch::channel(Standing::default());
+    let directory = Arc::new(People { configured: Arc::clone(configured), automation: automation.clone() });
+    Ok(Some(Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing }))
+}
+
+/// The secrets that are its tokens.
+pub(crate) fn token_names(config: &Config) -> Vec<String> {
+    config
+        .slack
+        .iter()
+        .flat_map(|slack| std::iter::once(slack.bot_token.clone()).chain(slack.app_token.clone()))
+        .collect()
+}
+
+fn client(slack: &SlackConfig, secrets: &Secrets) -> anyhow::Result<Client> {
+    let SlackConfig { bot_token, app_token, reactions: _, api_url } = slack;
+    let bot = token("bot-token", bot_token, secrets)?;
+    let app = app_token.as_ref().map(|name| token("app-token", name, secrets)).transpose()?;
+    let url = api_url.as_deref().map(str::parse).transpose().context("slack.api-url is no address")?;
+    Client::new(url.as_ref(), bot, app).context("no HTTP client for Slack")
+}
+
+fn token(key: &str, name: &str, secrets: &Secrets) -> anyhow::Result<SecretValue> {
+    let found = name.parse::<SecretName>().ok().and_then(|name| secrets.value(&name).cloned());
+    found.ok_or_else(|| {
+        anyhow!("slack.{key} names the secret `{name}`, and there is none; store it with: owctl secret set {name}")
+    })
+}
+
+/// Who is who, as the configuration says it now.
+struct People {
+    configured: Arc<RwLock<Arc<Configured>>>,
+    automation: ow_automation::Handle,
+}
+
+impl People {
+    fn with<T>(&self, read: impl FnOnce(&Config) -> T) -> T {
+        let configured = Arc::clone(&self.configured.read().expect("no holder panics"));
+        read(&configured.config)
+    }
+}
+
+impl Directory for People {
+    fn person(&self, user: &str) -> Option<Person> {
+        self.with(|config| {
+            let found = config.people.iter().find(|(_, person)| person.slack.iter().any(|known| known == user));
+            found.map(|(name, _)| Person(name.clone()))
+        })
+    }
+
+    fn may_answer(&self, person: &Person, item: &Item) -> bool {
+        self.with(|config| people::may_answer(config, person, item))
+    }
+
+    fn phrases(&self) -> Arc<Phrases> {
+        self.with(|config| {
+            // The configuration holds no phrase that cannot be used.
+            Arc::new(Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default())
+        })
+    }
+
+    fn wake(&self) {
+        self.automation.wake_for_work();
+    }
+
+    fn takes_reactions(&self) -> bool {
+        self.with(|config| config.slack.as_ref().is_some_and(|slack| slack.reactions))
+    }
+}

@@ -1,0 +1,239 @@
+//! Answers in Slack: a local Slack, the real owd, and people who press, write and react.
+
+use ow_stories::{asking, executions};
+use ow_test_support::{Owd, SLACK_BOT, Scratch, Slack, id, until};
+use serde_json::{Value, json};
+
+/// A workspace with a channel of ada, who may answer, and eve, who may not.
+fn workspace() -> Slack {
+    let slack = Slack::start();
+    slack.user("UADA", "ada");
+    slack.user("UEVE", "eve");
+    slack.channel("C1", "ops", &["UADA", "UEVE", SLACK_BOT]);
+    slack
+}
+
+fn home(slack: &Slack, more: &str) -> Scratch {
+    let scratch = asking();
+    configure(&scratch, slack, more);
+    scratch
+}
+
+fn configure(scratch: &Scratch, slack: &Slack, more: &str) {
+    scratch.config(&format!(
+        "[slack]\nbot-token = \"slack-bot-token\"\napp-token = \"slack-app-token\"\napi-url = \"{}\"\n{more}\n\
+         [inboxes.default]\nslack = [\"C1\"]\n[people.ada]\nuids = [{}]\nslack = [\"UADA\"]\n",
+        slack.url(),
+        uid(scratch),
+    ));
+    let secrets = format!("slack_bot_token = \"{}\"\nslack_app_token = \"{}\"\n", slack.bot_token(), slack.app_token());
+    let file = scratch.path().join("config/secrets.toml");
+    std::fs::write(&file, secrets).expect("written");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
+}
+
+fn uid(scratch: &Scratch) -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(scratch.path()).expect("a home").uid()
+}
+
+/// Starts a run that asks, and gives the item and its notice in the channel.
+fn asked(owd: &Owd, slack: &Slack) -> (String, Value) {
+    owd.owctl.ok(&["task", "run", "asking"]);
+    let item = id(&owd.item());
+    let notice = slack.wait_for_message("C1", |message| {
+        message["thread_ts"].is_null() && message["text"].as_str().is_some_and(|text| text.contains(&item))
+    });
+    (item, notice)
+}
+
+fn ts(message: &Value) -> &str {
+    message["ts"].as_str().expect("a ts")
+}
+
+fn settled(slack: &Slack, notice: &Value, words: &str) {
+    until(&format!("the notice says `{words}`"), || {
+        let now = slack.message("C1", ts(notice))?;
+        let blocks = now["blocks"].to_string();
+        (blocks.contains(words) && !blocks.contains("\"actions\"")).then_some(())
+    });
+}
+
+#[test]
+fn a_button_lets_the_run_go_on_and_the_notice_says_who_pressed_it() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, notice) = asked(&owd, &slack);
+    slack.presses("C1", "UADA", ts(&notice), "once");
+    owd.run_in("asking", "succeeded");
+    settled(&slack, &notice, "Approved by ada over Slack");
+    let shown = owd.owctl.json(&["inbox", "show", &item]);
+    assert_eq!((&shown["resolution"]["by"], &shown["resolution"]["surface"]), (&json!("ada"), &json!("slack")));
+    // Somebody whose window still shows the buttons.
+    slack.presses_old("C1", "UADA", &notice, "deny");
+    slack.wait_for_ephemeral("C1", "UADA", "already approved by ada");
+    assert_eq!(executions(&scratch), 1);
+    slack.wait_for_acknowledgements();
+    owd.stop();
+}
+
+#[test]
+fn a_reply_in_the_thread_answers_without_a_token_and_only_for_who_may() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (_, notice) = asked(&owd, &slack);
+    slack.replies("C1", "UEVE", ts(&notice), "approve");
+    slack.wait_for_ephemeral("C1", "UEVE", "you may not answer");
+    assert!(slack.ephemerals("C1", "UADA").is_empty(), "she alone is told");
+    slack.presses("C1", "UEVE", ts(&notice), "once");
+    until("she is told again", || (slack.ephemerals("C1", "UEVE").len() == 2).then_some(()));
+    slack.replies("C1", "UADA", ts(&notice), "approve, but only on Monday");
+    slack.wait_for_ephemeral("C1", "UADA", "To allow it");
+    slack.replies("C1", "UADA", ts(&notice), "Deny. Not before Monday");
+    owd.run_in("asking", "refused");
+    settled(&slack, &notice, "Denied by ada over Slack");
+    assert_eq!(executions(&scratch), 0);
+}
+
+#[test]
+fn an_edited_answer_and_one_sent_again_change_nothing() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, notice) = asked(&owd, &slack);
+    let answer = slack.says("C1", "UADA", &format!("deny [ow:{item}]"));
+    owd.run_in("asking", "refused");
+    slack.edits("C1", &answer, &format!("approve [ow:{item}]"));
+    slack.deletes("C1", &answer);
+    let again = json!({
+        "type": "message", "user": "UADA", "channel": "C1", "ts": answer, "text": format!("deny [ow:{item}]"),
+    });
+    slack.sends(&again, Some("Ev1"));
+    slack.wait_for_acknowledgements();
+    settled(&slack, &notice, "Denied by ada");
+    let second = slack.says("C1", "UADA", &format!("approve [ow:{item}]"));
+    slack.wait_for_ephemeral("C1", "UADA", "already denied by ada");
+    assert_eq!(slack.ephemerals("C1", "UADA").len(), 2, "one for the denial, one for {second}");
+    assert_eq!(executions(&scratch), 0);
+}
+
+#[test]
+fn a_denials_reason_is_asked_for_in_a_modal() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, notice) = asked(&owd, &slack);
+    slack.presses("C1", "UADA", ts(&notice), "reason");
+    let view = until("a modal", || slack.views().into_iter().next());
+    slack.submits(
+        "UADA",
+        view["id"].as_str().expect("an id"),
+        &json!({ "reason": { "text": { "value": "too early" } } }),
+    );
+    owd.run_in("asking", "refused");
+    let shown = owd.owctl.json(&["inbox", "show", &item]);
+    assert_eq!(shown["resolution"]["answer"]["text"], "too early", "{shown}");
+    settled(&slack, &notice, "too early");
+}
+
+#[test]
+fn whoever_decides_wherever_the_buttons_go() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    let (item, notice) = asked(&owd, &slack);
+    owd.owctl.ok(&["inbox", "approve", &item]);
+    settled(&slack, &notice, "Approved by ada over owctl");
+    owd.run_in("asking", "succeeded");
+}
+
+#[test]
+fn a_reaction_answers_only_where_that_is_configured() {
+    for (more, state) in [("", None), ("reactions = true", Some("succeeded"))] {
+        let slack = workspace();
+        let scratch = home(&slack, more);
+        let owd = scratch.start();
+        slack.wait_for_connection();
+        let (_, notice) = asked(&owd, &slack);
+        slack.reacts("C1", "UADA", ts(&notice), "eyes");
+        slack.reacts("C1", "UADA", ts(&notice), "+1");
+        slack.wait_for_acknowledgements();
+        if let Some(state) = state {
+            owd.run_in("asking", state);
+        } else {
+            // What comes after is worked off after.
+            slack.replies("C1", "UADA", ts(&notice), "deny");
+            owd.run_in("asking", "refused");
+        }
+    }
+}
+
+#[test]
+fn an_answer_outlives_kill_9_and_counts_once() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let mut owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, notice) = asked(&owd, &slack);
+    owd.kill();
+    // Said while owd is down: Slack sends it again until it is taken.
+    let answer = slack.replies("C1", "UADA", ts(&notice), "approve");
+    owd = scratch.start();
+    slack.wait_for_acknowledgements();
+    owd.kill();
+    owd = scratch.start();
+    owd.run_in("asking", "succeeded");
+    settled(&slack, &notice, "Approved by ada");
+    let again = json!({ "type": "message", "user": "UADA", "channel": "C1", "ts": answer, "thread_ts": ts(&notice), "text": "approve" });
+    slack.sends(&again, None);
+    slack.wait_for_acknowledgements();
+    assert_eq!(executions(&scratch), 1);
+    assert_eq!(owd.owctl.json(&["inbox", "show", &item])["resolution"]["by"], "ada");
+}
+
+#[test]
+fn a_notice_that_slack_took_and_owd_never_heard_of_is_answered_too() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    slack.loses_answer("chat.postMessage");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (_, notice) = asked(&owd, &slack);
+    slack.replies("C1", "UADA", ts(&notice), "approve");
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&scratch), 1);
+}
+
+#[test]
+fn a_limited_notice_comes_when_slack_wants_it_and_holds_up_nobody() {
+    let slack = workspace();
+    slack.limits("chat.postMessage", 3);
+    let scratch = home(&slack, "");
+    scratch.task(
+        "other",
+        "[[step]]
+tool = \"shell\"
+args = { argv = [\"pwd\"] }
+",
+    );
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "asking"]);
+    until("Slack was asked", || (!slack.calls("chat.postMessage").is_empty()).then_some(()));
+    let item = id(&owd.item());
+    owd.owctl.ok(&["task", "run", "other"]);
+    owd.run_in("other", "succeeded");
+    let notice =
+        slack.wait_for_message("C1", |message| message["text"].as_str().is_some_and(|text| text.contains(&item)));
+    let calls = slack.calls("chat.postMessage");
+    let waited = calls[1].at.saturating_sub(calls[0].at);
+    assert!(waited >= std::time::Duration::from_secs(3), "{waited:?}");
+    slack.wait_for_connection();
+    slack.presses("C1", "UADA", ts(&notice), "once");
+    owd.run_in("asking", "succeeded");
+}
