@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// Behind `owctl model`
     #[command(hide = true)]
     Model { names: Vec<String> },
+    /// Behind `owctl doctor`
+    #[command(hide = true)]
+    SlackCheck,
     /// Put a backup in the place of the store; owd must not be running
     Restore {
         /// A folder that `owctl backup` made

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::SecretRm { name } => secret::remove(&places, &name),
         Command::SecretList => secret::list(&places),
         Command::Model { names } => models::describe(&places, &names),
+        Command::SlackCheck => slack::check(&places),
         Command::Restore { from } => restore::run(&places, &from),
     };
     match done {

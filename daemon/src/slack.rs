@@ -1,5 +1,6 @@
 //! The Slack app: its client from tokens that are secrets, and who is who there.
 
+use std::process::ExitCode;
 use std::sync::{Arc, RwLock};
 
 use anyhow::{Context, anyhow};
@@ -9,10 +10,12 @@ use ow_inbox::Channels;
 use ow_model::{Item, Person};
 use ow_reply::Phrases;
 use ow_secret::{SecretName, SecretValue, Secrets};
-use ow_slack::{Client, Directory, SlackChannel, Standing, Surface};
-use ow_store::Store;
+use ow_server::WantedSession;
+use ow_slack::{Client, Directory, Hop, SlackChannel, Standing, Surface};
+use ow_store::{NewSession, Store};
 use tokio::sync::watch;
 
+use crate::args::{Places, host};
 use crate::life::Standing as Configured;
 use crate::people;
 
@@ -36,6 +39,34 @@ pub(crate) fn surface(
     let (standing, _) = watch::channel(Standing::default());
     let directory = Arc::new(People { configured: Arc::clone(configured), automation: automation.clone() });
     Ok(Some(Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing }))
+}
+
+/// Looks at each hop between owd and Slack, for `owctl doctor`; none where Slack is not configured.
+pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
+    let paths = places.paths()?;
+    let config = Config::load_if_present(&paths.config_file, &host())?;
+    let hops = match &config.slack {
+        None => vec![],
+        Some(slack) => {
+            let secrets = crate::life::load_secrets(&config, &paths)?;
+            match client(slack, &secrets) {
+                Err(error) => {
+                    vec![Hop { ok: false, message: format!("{error:#}"), remedy: Some("store the token".into()) }]
+                }
+                Ok(client) => {
+                    let told: Vec<String> =
+                        config.inboxes.values().flat_map(|inbox| inbox.slack.iter().cloned()).collect();
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()
+                        .context("cannot start a runtime")?;
+                    runtime.block_on(ow_slack::examine(&client, &told))
+                }
+            }
+        }
+    };
+    println!("{}", serde_json::json!({ "configured": config.slack.is_some(), "hops": hops }));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The secrets that are its tokens.
@@ -92,6 +123,17 @@ impl Directory for People {
             // The configuration holds no phrase that cannot be used.
             Arc::new(Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default())
         })
+    }
+
+    fn session_for(&self, person: &Person) -> Result<NewSession, String> {
+        let configured = Arc::clone(&self.configured.read().expect("no holder panics"));
+        let may = configured.config.people.get(&person.0).is_some_and(|person| person.start_work);
+        if !may {
+            return Err("You may not start work here. Whoever runs owd says who may, by `start-work`.".into());
+        }
+        let spec = crate::session::spec(&WantedSession::default(), &configured.defaults)
+            .map_err(|faults| format!("No session can be opened: {}", faults.join("; ")))?;
+        Ok(NewSession { spec, title: None, by: person.0.clone() })
     }
 
     fn wake(&self) {

@@ -296,6 +296,8 @@ pub struct PersonConfig {
     pub mail: Vec<String>,
     /// User ids from which this person answers in Slack.
     pub slack: Vec<String>,
+    /// Whether this person may start work from there.
+    pub start_work: bool,
     /// What this person may answer.
     pub inboxes: Inboxes,
 }

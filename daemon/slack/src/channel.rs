@@ -10,7 +10,13 @@ use crate::event::Place;
 use crate::notice::{self, News, Post};
 use crate::shown::{place, reference, show, shown_at};
 use crate::text::escaped;
-use crate::{Client, Fault};
+use crate::threads::NOTICE;
+use crate::{Client, Fault, markdown};
+
+/// What owd's messages are called in their metadata.
+const EVENT: &str = "owd_delivery";
+/// Messages among which an earlier attempt is looked for.
+const LOOKED_AT: u32 = 200;
 
 /// Delivers what `slack:` bindings are told: channels, and people by their member id.
 pub struct SlackChannel {
@@ -23,17 +29,17 @@ impl Channel for SlackChannel {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, Undelivered> {
         let channel = delivery.binding.address();
         match &delivery.content {
-            Content::Reply(reply) => self.reply(channel, reply).await,
+            Content::Reply(reply) => self.reply(delivery, channel, reply).await,
             Content::Notices(notices) => match notices.as_slice() {
-                [one] => self.notice(channel, one).await,
-                several => self.digest(channel, several).await,
+                [one] => self.notice(delivery, channel, one).await,
+                several => self.digest(delivery, channel, several).await,
             },
         }
     }
 }
 
 impl SlackChannel {
-    async fn notice(&self, channel: &str, notice: &Notice) -> Result<Delivered, Undelivered> {
+    async fn notice(&self, delivery: &Delivery, channel: &str, notice: &Notice) -> Result<Delivered, Undelivered> {
         let first = notice.thread.as_ref().and_then(|thread| place(thread.reference.as_deref()?));
         match (notice.occasion, first) {
             // What nobody here was told of needs no end.
@@ -45,18 +51,18 @@ impl SlackChannel {
                     notice.item.title
                 );
                 let post = Post { text: escaped(&text), blocks: Value::Null };
-                self.post(&first.channel, Some(&first.ts), &post).await
+                self.post(delivery, &first.channel, Some(&first.ts), &post).await
             }
             (occasion, first) => {
                 let thread = first.as_ref().map(|first| first.ts.as_str());
                 let channel = first.as_ref().map_or(channel, |first| &first.channel);
-                self.post(channel, thread, &notice::notice(&notice.item, news(occasion))).await
+                self.post(delivery, channel, thread, &notice::notice(&notice.item, news(occasion))).await
             }
         }
     }
 
     /// Several items in one message.
-    async fn digest(&self, channel: &str, notices: &[Notice]) -> Result<Delivered, Undelivered> {
+    async fn digest(&self, delivery: &Delivery, channel: &str, notices: &[Notice]) -> Result<Delivered, Undelivered> {
         let told: Vec<&Item> =
             notices.iter().filter(|notice| notice.occasion != Occasion::Settled).map(|notice| &notice.item).collect();
         // The messages that told of them are changed; each holds others, perhaps.
@@ -68,7 +74,7 @@ impl SlackChannel {
         if told.is_empty() {
             return Ok(Delivered::default());
         }
-        self.post(channel, None, &notice::digest(&told)).await
+        self.post(delivery, channel, None, &notice::digest(&told)).await
     }
 
     async fn settle(&self, at: &Place) -> Result<(), Undelivered> {
@@ -76,21 +82,73 @@ impl SlackChannel {
         show(&self.client, at, &items).await.map_err(undelivered)
     }
 
-    async fn reply(&self, channel: &str, reply: &Reply) -> Result<Delivered, Undelivered> {
+    /// Something in a thread: a part of a text, or the notice of an item.
+    async fn reply(&self, delivery: &Delivery, channel: &str, reply: &Reply) -> Result<Delivered, Undelivered> {
         let first = reply.in_reply_to.as_deref().and_then(place);
         let channel = first.as_ref().map_or(channel, |first| &first.channel);
-        let post = Post { text: escaped(&reply.text), blocks: Value::Null };
-        self.post(channel, first.as_ref().map(|first| first.ts.as_str()), &post).await
+        let thread = first.as_ref().map(|first| first.ts.as_str());
+        let post = if reply.subject == NOTICE {
+            let id = reply.text.parse().map_err(|_| Undelivered::never("it names no item"))?;
+            let item = self.store.item(id).await.map_err(|error| Undelivered::later(error.to_string()))?;
+            // What is gone needs no telling.
+            let Some(item) = item else { return Ok(Delivered::default()) };
+            notice::notice(&item, News::Asked)
+        } else {
+            let part = reply.references.first().and_then(|part| part.parse().ok()).unwrap_or(0);
+            let Some((text, blocks)) = markdown::messages(&reply.text).into_iter().nth(part) else {
+                return Ok(Delivered::default());
+            };
+            Post { text, blocks }
+        };
+        self.post(delivery, channel, thread, &post).await
     }
 
-    async fn post(&self, channel: &str, thread: Option<&str>, post: &Post) -> Result<Delivered, Undelivered> {
+    /// Posts a message; one that an attempt before has posted already is found by the name that goes with it.
+    async fn post(
+        &self,
+        delivery: &Delivery,
+        channel: &str,
+        thread: Option<&str>,
+        post: &Post,
+    ) -> Result<Delivered, Undelivered> {
+        if delivery.attempt > 1
+            && let Some(found) = self.posted(delivery, channel, thread).await
+        {
+            return Ok(Delivered { reference: Some(reference(&found)) });
+        }
         let args = json!({
             "channel": channel, "thread_ts": thread, "text": post.text, "blocks": post.blocks,
+            "metadata": { "event_type": EVENT, "event_payload": { "delivery": delivery.message_id } },
             "unfurl_links": false, "unfurl_media": false,
         });
         let answer = self.client.call("chat.postMessage", &args).await.map_err(undelivered)?;
         let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
         Ok(Delivered { reference: Some(reference(&Place { channel: text("channel"), ts: text("ts") })) })
+    }
+
+    /// A message that goes by the name of this delivery. None too where it cannot be looked for: twice is better than never.
+    async fn posted(&self, delivery: &Delivery, channel: &str, thread: Option<&str>) -> Option<Place> {
+        let channel = if channel.starts_with(['U', 'W']) {
+            let opened = self.client.call("conversations.open", &json!({ "users": channel })).await.ok()?;
+            opened["channel"]["id"].as_str()?.to_owned()
+        } else {
+            channel.to_owned()
+        };
+        let mut args = json!({ "channel": channel, "limit": LOOKED_AT, "include_all_metadata": true });
+        let method = if let Some(thread) = thread {
+            args["ts"] = json!(thread);
+            "conversations.replies"
+        } else {
+            // Clocks differ.
+            args["oldest"] = json!(format!("{}.000000", delivery.created_at.as_second() - 600));
+            "conversations.history"
+        };
+        let answer = self.client.call(method, &args).await.ok()?;
+        let found = answer["messages"].as_array()?.iter().find(|message| {
+            let metadata = &message["metadata"];
+            metadata["event_type"] == EVENT && metadata["event_payload"]["delivery"] == delivery.message_id.as_str()
+        })?;
+        Some(Place { channel, ts: found["ts"].as_str()?.to_owned() })
     }
 }
 

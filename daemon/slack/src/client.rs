@@ -97,6 +97,13 @@ impl Client {
         self.app.is_some()
     }
 
+    /// Whether Slack would open a socket; none is opened.
+    pub(crate) async fn can_open_socket(&self) -> Result<(), Fault> {
+        let method = "apps.connections.open";
+        let Some(app) = &self.app else { return Err(Fault::Never { method, error: "not_authed".into() }) };
+        self.call_as(method, &Value::Null, app).await.map(drop)
+    }
+
     /// Asks for a new socket and opens it.
     pub(crate) async fn open_socket(&self) -> Result<Result<WebSocket, WebSocketError>, Fault> {
         let method = "apps.connections.open";

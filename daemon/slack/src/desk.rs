@@ -3,10 +3,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ow_clock::Clock;
-use ow_model::{Answer, AnswerBy, Item, ItemId, Person, Surface};
+use ow_model::{Answer, AnswerBy, Input, Item, ItemId, Person, Source, Surface};
 use ow_reply::Phrases;
-use ow_store::{ResolveError, Store, StoreError, TakenIn};
+use ow_store::{ItemFilter, NewSession, PageRequest, ResolveError, Store, StoreError, TakenIn};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use crate::event::{Event, Place, Press, Submit, Written};
 use crate::intake::SOURCE;
 use crate::shown::{reference, show, shown_at};
 use crate::text::escaped;
-use crate::{Client, Fault, Intake, notice};
+use crate::{Client, Fault, Intake, notice, threads};
 
 /// Events that are looked at in one reading of the store.
 const BATCH: usize = 32;
@@ -39,6 +40,12 @@ pub trait Directory: Send + Sync {
     fn phrases(&self) -> Arc<Phrases>;
     /// Whether a reaction to a notice answers it.
     fn takes_reactions(&self) -> bool;
+    /// What a session is made of that this person starts from Slack.
+    ///
+    /// # Errors
+    ///
+    /// Says why they may start none.
+    fn session_for(&self, person: &Person) -> Result<NewSession, String>;
     /// There is work in the store.
     fn wake(&self);
 }
@@ -52,6 +59,8 @@ pub struct Desk {
     pub directory: Arc<dyn Directory>,
     /// The bot's user id.
     pub bot: String,
+    /// Something was said in a thread.
+    pub said: Arc<Notify>,
 }
 
 /// What is still to be told once an event is decided.
@@ -74,6 +83,7 @@ enum Told {
     /// To all: the notice at this place shows what became of its item, before anything else that is told.
     Outcome {
         at: Place,
+        item: ItemId,
         then: Box<Told>,
     },
 }
@@ -192,7 +202,10 @@ impl Desk {
                 None => return Ok(Told::Nothing),
             },
             (About::Thread(_), [_, _, ..]) => return Ok(note(SEVERAL.into())),
-            (About::Thread(_), []) | (About::Nothing, _) => return Ok(Told::Nothing),
+            (About::Thread(_), []) | (About::Nothing, _) => match self.asked_in_thread(written).await? {
+                Some(item) => (item, Way::Thread),
+                None => return self.work(written, person.as_ref()).await,
+            },
         };
         let decided = answer::of_message(written, &item, way, self.may(person.as_ref(), &item), &reader);
         let by = person.unwrap_or_else(|| Person(written.user.clone()));
@@ -200,7 +213,7 @@ impl Desk {
             Decided::Answer(answer) => Ok(match self.resolve(&item, &answer, &by, again).await? {
                 Ok(done) => match (&written.thread, in_thread.is_empty()) {
                     (Some(thread), false) => {
-                        outcome(Place { channel: written.channel.clone(), ts: thread.clone() }, note(done))
+                        outcome(Place { channel: written.channel.clone(), ts: thread.clone() }, item.id, note(done))
                     }
                     _ => note(done),
                 },
@@ -209,6 +222,54 @@ impl Desk {
             Decided::Tell(text) => Ok(note(text)),
             Decided::Ask(_) | Decided::Show | Decided::Nothing => Ok(Told::Nothing),
         }
+    }
+
+    /// What the session of this message's thread asks, if it asks one thing.
+    async fn asked_in_thread(&self, written: &Written) -> Result<Option<Item>, StoreError> {
+        let Some(thread) = &written.thread else { return Ok(None) };
+        let first = Place { channel: written.channel.clone(), ts: thread.clone() };
+        let Some(thread) = self.store.thread(&threads::name(&first)).await? else { return Ok(None) };
+        let filter = ItemFilter { pending_only: true, run: Some(thread.session), ..ItemFilter::default() };
+        let page = PageRequest { limit: 2, after: None };
+        let mut asked = self.store.items(&filter, &page).await?.rows;
+        Ok(if asked.len() == 1 { asked.pop() } else { None })
+    }
+
+    /// Starts a session, or goes on with that of the thread: who is addressed is the app.
+    async fn work(&self, written: &Written, person: Option<&Person>) -> Result<Told, StoreError> {
+        let first = Place {
+            channel: written.channel.clone(),
+            ts: written.thread.clone().unwrap_or_else(|| written.ts.clone()),
+        };
+        let name = threads::name(&first);
+        let addressed = written.mention || written.direct;
+        if !addressed && (written.thread.is_none() || self.store.thread(&name).await?.is_none()) {
+            return Ok(Told::Nothing);
+        }
+        let at = Place { channel: written.channel.clone(), ts: written.ts.clone() };
+        let note = |text: &str| note_to(&written.user, &at, written.thread.clone(), text);
+        let new = match person.map(|person| (person, self.directory.session_for(person))) {
+            Some((_, Ok(new))) => new,
+            // People talk in a thread; only who speaks to the app is told.
+            Some((_, Err(_))) | None if !addressed => return Ok(Told::Nothing),
+            Some((_, Err(why))) => return Ok(note(&why)),
+            None => return Ok(note(NO_WORK)),
+        };
+        let text = crate::text::plain(&written.text, &self.bot);
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(note("Say what is to be done after the mention, in the same message."));
+        }
+        let person = person.cloned().unwrap_or_else(|| Person(written.user.clone()));
+        let input = Input { text: text.to_owned(), attachments: vec![], source: Source::Person { person } };
+        let key = reference(&at);
+        let said = self.store.say_in_thread(&name, &new, &input, &key, self.clock.now()).await?;
+        if said.begun {
+            info!(session = %said.session, "a session is opened from Slack");
+        }
+        self.directory.wake();
+        self.said.notify_one();
+        Ok(Told::Nothing)
     }
 
     async fn reaction(&self, user: &str, at: &Place, name: &str, again: bool) -> Result<Told, StoreError> {
@@ -226,7 +287,7 @@ impl Desk {
         let note = |text: String| note_to(user, at, Some(at.ts.clone()), &text);
         match answer::of_reaction(name, &item, may, &reader) {
             Decided::Answer(answer) => Ok(match self.resolve(&item, &answer, &by, again).await? {
-                Ok(done) => outcome(at.clone(), note(done)),
+                Ok(done) => outcome(at.clone(), item.id, note(done)),
                 Err(told) => note(told),
             }),
             Decided::Tell(text) => Ok(note(text)),
@@ -246,7 +307,7 @@ impl Desk {
         Ok(match decided {
             Decided::Answer(answer) => match self.resolve(&item, &answer, &by, again).await? {
                 // The notice itself shows it.
-                Ok(_) => outcome(at.clone(), Told::Nothing),
+                Ok(_) => outcome(at.clone(), item.id, Told::Nothing),
                 Err(told) => note(told),
             },
             Decided::Ask(what) => ask(what, press, &item, &at, note),
@@ -278,7 +339,7 @@ impl Desk {
         let by = person.unwrap_or_else(|| Person(submit.user.clone()));
         Ok(match decided {
             Decided::Answer(answer) => match self.resolve(&item, &answer, &by, again).await? {
-                Ok(_) => submit.from.clone().map_or(Told::Nothing, |from| outcome(from, Told::Nothing)),
+                Ok(_) => submit.from.clone().map_or(Told::Nothing, |from| outcome(from, item.id, Told::Nothing)),
                 Err(told) => note(told),
             },
             Decided::Tell(text) => note(text),
@@ -349,9 +410,13 @@ impl Desk {
         })
     }
 
-    /// Shows at once what the outbox will show in any case.
-    async fn show(&self, at: &Place) {
-        let items = match shown_at(&*self.store, at).await {
+    /// Shows at once what the outbox will show; also in a message of which the outbox does not know that it arrived.
+    async fn show(&self, at: &Place, item: ItemId) {
+        let shown = async {
+            let told = shown_at(&*self.store, at).await?;
+            Ok::<_, StoreError>(if told.is_empty() { self.store.item(item).await?.into_iter().collect() } else { told })
+        };
+        let items = match shown.await {
             Ok(items) => items,
             Err(error) => {
                 warn!(%error, "an outcome is not shown yet");
@@ -365,8 +430,8 @@ impl Desk {
 
     async fn tell(&self, told: Told) {
         let told = match told {
-            Told::Outcome { at, then } => {
-                self.show(&at).await;
+            Told::Outcome { at, item, then } => {
+                self.show(&at, item).await;
                 *then
             }
             told => told,
@@ -411,8 +476,8 @@ impl Desk {
     }
 }
 
-fn outcome(at: Place, then: Told) -> Told {
-    Told::Outcome { at, then: Box::new(then) }
+fn outcome(at: Place, item: ItemId, then: Told) -> Told {
+    Told::Outcome { at, item, then: Box::new(then) }
 }
 
 fn ask(what: Modal, press: &Press, item: &Item, at: &Place, note: impl Fn(String) -> Told) -> Told {
@@ -430,5 +495,6 @@ fn note_to(user: &str, at: &Place, thread: Option<String>, text: &str) -> Told {
     Told::Note { user: user.to_owned(), at: at.clone(), thread, text: escaped(text), blocks: Value::Null }
 }
 
+const NO_WORK: &str = "You may not start work here. Whoever runs owd says who may.";
 const SEVERAL: &str =
     "Nothing was decided: this may mean several items. Use the buttons, or write the token of the one that you mean.";

@@ -11,6 +11,7 @@ mod fault;
 mod websocket;
 
 mod event;
+mod markdown;
 mod text;
 
 mod answer;
@@ -25,11 +26,15 @@ mod channel;
 mod desk;
 mod surface;
 
+mod examine;
+mod threads;
+
 pub use answer::{About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit};
 pub use channel::SlackChannel;
 pub use client::{API, Client, Me};
 pub use desk::{Desk, Directory};
 pub use event::{Event, Parsed, Place, Press, Submit, Written, parse};
+pub use examine::{Hop, SCOPES, examine};
 pub use fault::Fault;
 pub use intake::Intake;
 pub use notice::{News, Post, digest, fits, notice, outcome};

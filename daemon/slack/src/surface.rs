@@ -3,12 +3,13 @@ use std::time::Duration;
 
 use ow_clock::Clock;
 use ow_store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::desk::Desk;
+use crate::threads::Threads;
 use crate::{Client, Directory, Fault, Intake, Me, SocketMode, Standing};
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -35,6 +36,13 @@ impl Surface {
         };
         let Self { store, clock, client, directory, standing } = self;
         let intake = Arc::new(Intake::new(Arc::clone(&store), me.user.clone()));
+        let said = Arc::new(Notify::new());
+        let threads = Threads {
+            store: Arc::clone(&store),
+            client: client.clone(),
+            clock: clock.clone(),
+            said: Arc::clone(&said),
+        };
         let desk = Desk {
             store,
             clock: clock.clone(),
@@ -42,6 +50,7 @@ impl Surface {
             intake: Arc::clone(&intake),
             directory,
             bot: me.user,
+            said,
         };
         let is_connected = client.has_app_token();
         let mode = SocketMode { client, intake, clock, standing };
@@ -50,7 +59,7 @@ impl Surface {
                 mode.run(stop.clone()).await;
             }
         };
-        tokio::join!(connection, desk.run(stop.clone()));
+        tokio::join!(connection, desk.run(stop.clone()), threads.run(stop.clone()));
     }
 
     /// Whose tokens they are: without it, nobody could tell the app's own words from others'.

@@ -18,6 +18,7 @@ mod sessions;
 mod slots;
 pub(crate) mod support;
 mod tasks;
+mod threads;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use scenarios::*;
 pub use sessions::*;
 pub use slots::*;
 pub use tasks::*;
+pub use threads::*;
 
 /// Where one store lives. A fresh place is empty.
 pub trait Place: Send + Sync {
@@ -140,6 +142,10 @@ macro_rules! store_conformance {
             an_unanswered_item_comes_to_the_next_inbox
             a_digest_gathers_what_comes_before_it_is_due
             a_message_is_found_by_its_name
+            // Threads
+            a_thread_is_one_session_however_often_it_is_said
+            a_thread_that_is_told_is_closed_until_more_is_said
+            a_thread_whose_session_is_over_gets_another
             // Intake
             what_was_taken_in_waits_until_it_is_worked_off
             what_is_sent_again_is_taken_in_once_for_90_days

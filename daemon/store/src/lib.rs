@@ -48,7 +48,7 @@ pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter,
     NewItem, NewSession, Page, PageRequest, ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter,
     Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenIn, TakenRun,
-    TaskFilter, TaskRow, Tended, WakeTimes,
+    TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
@@ -281,6 +281,24 @@ pub trait Store: Send + Sync + 'static {
     /// Changes whenever the session's journal, inputs or state do. A hint: the store tells.
     fn session_changes(&self, session: SessionId) -> watch::Receiver<u64>;
 
+    // --- threads: conversations elsewhere that are sessions here ---
+
+    /// Says something in the thread of this name, as [`Store::say`] does; the first time, or when its session is over, a
+    /// session is opened for it in the same transaction.
+    async fn say_in_thread(
+        &self,
+        name: &str,
+        new: &NewSession,
+        input: &Input,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<ThreadSaid, StoreError>;
+    async fn thread(&self, name: &str) -> Result<Option<ThreadRow>, StoreError>;
+    /// Threads whose names begin so, of which something may still be to tell.
+    async fn open_threads(&self, kind: &str) -> Result<Vec<ThreadRow>, StoreError>;
+    /// How far the thread is told. `open`: something may still be to tell; what is said meanwhile opens it again.
+    async fn note_thread(&self, thread: &ThreadRow, open: bool) -> Result<(), StoreError>;
+
     // --- Inbox ---
 
     /// Resolves an item once. The answer's fact, the rule of `ForTask` and the queued run are the same transaction.
@@ -337,6 +355,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The items that a delivered message spoke of, by its message id or by what its channel called it.
     async fn items_told_as(&self, name: &str) -> Result<Vec<ItemId>, StoreError>;
+
+    /// What channels called the messages that told of an item.
+    async fn told_as(&self, item: ItemId) -> Result<Vec<String>, StoreError>;
 
     /// Changes whenever something was put into the outbox. A hint: the store tells.
     fn outbox_changes(&self) -> watch::Receiver<u64>;

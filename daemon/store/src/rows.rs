@@ -371,3 +371,23 @@ pub struct TakenIn {
     pub payload: serde_json::Value,
     pub received_at: Timestamp,
 }
+
+/// A conversation elsewhere that is a session here.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ThreadRow {
+    /// `slack:<channel>/<ts of its first message>`
+    pub name: String,
+    pub session: SessionId,
+    /// The first fact of its journal that is not told there.
+    pub told: u32,
+}
+
+/// What became of something said in a thread.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ThreadSaid {
+    pub session: SessionId,
+    /// A session was opened for it.
+    pub begun: bool,
+    /// False: it was said before.
+    pub new: bool,
+}

@@ -26,6 +26,7 @@ mod sessions;
 mod slots;
 mod stream;
 mod tasks;
+mod threads;
 mod view;
 mod wakes;
 mod watchers;
@@ -62,7 +63,7 @@ use crate::{
     EndRequest, ItemFilter, NewItem, NewReply, NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved,
     RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow,
     Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter,
-    TaskRow, Tended, WakeTimes,
+    TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 
 #[cfg(test)]
@@ -263,6 +264,37 @@ impl Store for SqliteStore {
 
     async fn worked_off(&self, id: i64) -> Result<(), StoreError> {
         self.writer.write(move |tx| intake::done(tx, id)).await
+    }
+
+    async fn say_in_thread(
+        &self,
+        name: &str,
+        new: &NewSession,
+        input: &Input,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<ThreadSaid, StoreError> {
+        let (name, new, input, key) = (name.to_owned(), new.clone(), input.clone(), key.to_owned());
+        self.write(now, move |tx| threads::say(tx, &name, &new, &input, &key, now)).await
+    }
+
+    async fn thread(&self, name: &str) -> Result<Option<ThreadRow>, StoreError> {
+        let name = name.to_owned();
+        self.readers.read(move |view| threads::thread(view, &name)).await
+    }
+
+    async fn open_threads(&self, kind: &str) -> Result<Vec<ThreadRow>, StoreError> {
+        let kind = kind.to_owned();
+        self.readers.read(move |view| threads::open(view, &kind)).await
+    }
+
+    async fn note_thread(&self, thread: &ThreadRow, open: bool) -> Result<(), StoreError> {
+        let ThreadRow { name, session, told } = thread.clone();
+        self.writer.write(move |tx| threads::note(tx, &name, session, told, open)).await
+    }
+
+    async fn told_as(&self, item: ItemId) -> Result<Vec<String>, StoreError> {
+        self.readers.read(move |view| threads::told_as(view, item)).await
     }
 
     async fn claim_due(&self, claim: &Claim) -> Result<Claimed, StoreError> {

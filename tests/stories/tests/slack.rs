@@ -1,6 +1,7 @@
 //! Answers in Slack: a local Slack, the real owd, and people who press, write and react.
 
-use ow_stories::{asking, executions};
+use ow_stories::{asking, executions, with_model};
+use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, SLACK_BOT, Scratch, Slack, id, until};
 use serde_json::{Value, json};
 
@@ -208,6 +209,9 @@ fn a_notice_that_slack_took_and_owd_never_heard_of_is_answered_too() {
     slack.replies("C1", "UADA", ts(&notice), "approve");
     owd.run_in("asking", "succeeded");
     assert_eq!(executions(&scratch), 1);
+    settled(&slack, &notice, "Approved by ada");
+    let notices = slack.messages("C1").into_iter().filter(|message| message["bot_id"].is_string()).count();
+    assert_eq!(notices, 1, "it is found again, not posted again");
 }
 
 #[test]
@@ -236,4 +240,167 @@ args = { argv = [\"pwd\"] }
     slack.wait_for_connection();
     slack.presses("C1", "UADA", ts(&notice), "once");
     owd.run_in("asking", "succeeded");
+}
+
+/// A home whose agent's model is a stub; ada may start work.
+fn home_of_an_agent(slack: &Slack, model: &ModelServer) -> Scratch {
+    let scratch = with_model(model);
+    let config = scratch.path().join("config/owd.toml");
+    let own = std::fs::read_to_string(&config).expect("the model's settings");
+    configure(&scratch, slack, "");
+    let whole = std::fs::read_to_string(&config)
+        .expect("Slack's settings")
+        .replace("slack = [\"UADA\"]\n", "slack = [\"UADA\"]\nstart-work = true\n[people.eve]\nslack = [\"UEVE\"]\n");
+    // A table's own keys come before other tables.
+    std::fs::write(&config, format!("{own}\n{whole}")).expect("written");
+    scratch
+}
+
+#[test]
+fn a_mention_is_answered_in_its_thread_and_the_thread_is_one_session() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let answer = |thread: &str, words: &str| {
+        slack.wait_for_message("C1", |message| {
+            message["thread_ts"] == thread && message["text"].as_str().is_some_and(|text| text.contains(words))
+        })
+    };
+    model.push(ModelReply::text("It is **four**."));
+    let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> what is two &amp; two?"));
+    let said = answer(&first, "It is four.");
+    assert!(said["blocks"].to_string().contains("\"bold\":true"), "{said}");
+    assert!(model.last().json().to_string().contains("what is two & two?"), "as it was typed");
+    // Its thread needs no mention, and another thread is another session.
+    model.push(ModelReply::text("Five."));
+    slack.replies("C1", "UADA", &first, "and one more?");
+    answer(&first, "Five.");
+    model.push(ModelReply::text("Hello."));
+    let second = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> hi"));
+    answer(&second, "Hello.");
+    let sessions = owd.owctl.json(&["session", "list"]);
+    assert_eq!(sessions["rows"].as_array().map(Vec::len), Some(2), "{sessions}");
+    // A message to the app alone.
+    model.push(ModelReply::text("At your service."));
+    let (direct, asked) = slack.writes_to_bot("UADA", "are you there?");
+    let told = slack.wait_for_message(&direct, |message| message["thread_ts"] == asked.as_str());
+    assert_eq!(told["text"], "At your service.");
+    // Neither others nor its own words start anything.
+    slack.says("C1", "UEVE", &format!("<@{SLACK_BOT}> do it"));
+    slack.wait_for_ephemeral("C1", "UEVE", "You may not start work here");
+    slack.replies("C1", "UEVE", &first, "and now?");
+    slack.says("C1", "UADA", "nobody is meant");
+    slack.wait_for_acknowledgements();
+    assert_eq!(model.seen(), 4);
+}
+
+#[test]
+fn what_a_session_asks_is_asked_and_answered_in_its_thread() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    for (approve, last) in [(true, "Done."), (false, "Not done.")] {
+        model.push(ModelReply::calls([("shell", json!({ "argv": ["sh", "-c", "true"] }))]));
+        model.push(ModelReply::text(last));
+        let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> run it"));
+        let notice = slack.wait_for_message("C1", |message| {
+            message["thread_ts"] == first.as_str() && message["blocks"].to_string().contains("/once")
+        });
+        if approve {
+            slack.presses("C1", "UADA", ts(&notice), "once");
+        } else {
+            slack.replies("C1", "UADA", &first, "deny, not now");
+        }
+        slack.wait_for_message("C1", |message| message["thread_ts"] == first.as_str() && message["text"] == last);
+        settled(&slack, &notice, if approve { "Approved by ada" } else { "Denied by ada" });
+    }
+    // Decided elsewhere: the buttons go as well.
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["sh", "-c", "true"] }))]));
+    model.push(ModelReply::text("So be it."));
+    slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> once more"));
+    let item = id(&owd.item());
+    let notice =
+        slack.wait_for_message("C1", |message| message["text"].as_str().is_some_and(|text| text.contains(&item)));
+    owd.owctl.ok(&["inbox", "deny", &item]);
+    settled(&slack, &notice, "Denied by ada over owctl");
+}
+
+#[test]
+fn an_answer_that_owd_owed_when_it_died_comes_once() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    owd.kill();
+    let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> go"));
+    model.answer(|_| ModelReply::text("Went.").into());
+    let owd = scratch.start();
+    slack.wait_for_acknowledgements();
+    owd.kill();
+    let owd = scratch.start();
+    slack.wait_for_message("C1", |message| message["thread_ts"] == first.as_str() && message["text"] == "Went.");
+    owd.kill();
+    let _owd = scratch.start();
+    slack.wait_for_connection();
+    // Said and answered after all that came before.
+    let last = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> again"));
+    slack.wait_for_message("C1", |message| message["thread_ts"] == last.as_str());
+    let answers = slack.messages("C1").into_iter().filter(|message| message["thread_ts"] == first.as_str()).count();
+    assert_eq!(answers, 1);
+}
+
+#[test]
+fn the_doctor_looks_at_each_hop() {
+    let slack = workspace();
+    slack.channel("C2", "elsewhere", &["UADA"]);
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    let found = |owd: &Owd| {
+        let report = owd.owctl.run(&["doctor", "--json"]);
+        let report: Value = serde_json::from_str(&report.stdout).expect("JSON");
+        let checks = report["checks"].as_array().expect("checks").iter();
+        let of_slack = checks.filter(|check| check["name"] == "slack");
+        of_slack
+            .map(|check| format!("{}: {}", check["state"].as_str().unwrap_or_default(), check["message"]))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let all = found(&owd);
+    assert_eq!(all.matches("ok:").count(), 3, "{all}");
+    assert!(all.contains("the app is in #ops"), "{all}");
+    slack.revokes("users:read");
+    slack.refuses("apps.connections.open", "not_allowed_token_type");
+    let config = scratch.path().join("config/owd.toml");
+    let text = std::fs::read_to_string(&config).expect("settings").replace("[\"C1\"]", "[\"C2\"]");
+    std::fs::write(&config, text).expect("written");
+    let all = found(&owd);
+    for wrong in ["lacks the scopes users:read", "xapp-", "not in the channel C2"] {
+        assert!(all.contains(wrong), "{wrong}: {all}");
+    }
+    std::fs::write(scratch.path().join("config/secrets.toml"), "").expect("written");
+    assert!(found(&owd).contains("there is none; store it with: owctl secret set slack-bot-token"), "{}", found(&owd));
+}
+
+#[test]
+fn the_manifest_asks_for_what_the_doctor_looks_for() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/slack-manifest.yaml");
+    let text = std::fs::read_to_string(file).expect("the manifest");
+    let slack = workspace();
+    let asked: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("- ")).filter(|line| line.contains(':')).collect();
+    assert!(asked.len() >= 10, "{asked:?}");
+    // The doctor misses what the workspace takes away, each of these alone.
+    for scope in &asked {
+        slack.revokes(scope);
+    }
+    let scratch = home(&slack, "");
+    let report = scratch.owctl().run(&["doctor", "--json"]);
+    for scope in asked {
+        assert!(report.stdout.contains(scope), "{scope}: {}", report.stdout);
+    }
 }

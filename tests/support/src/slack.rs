@@ -329,7 +329,6 @@ impl Slack {
     /// # Panics
     ///
     /// When there is none within the limit.
-    #[must_use]
     pub fn wait_for_message(&self, channel: &str, fits: impl Fn(&Value) -> bool) -> Value {
         until(&format!("a message in {channel}"), || self.messages(channel).into_iter().find(|message| fits(message)))
     }

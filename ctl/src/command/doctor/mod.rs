@@ -11,6 +11,7 @@ mod daemon;
 mod files;
 mod machine;
 mod models;
+mod slack;
 mod system;
 
 use machine::Machine;
@@ -78,6 +79,7 @@ impl Doctor {
         let answer = context.with_daemon(async |owd| Ok(daemon::ask(owd).await))?;
         let mut checks = all(&machine, &answer);
         checks.push(models::check(context));
+        checks.extend(slack::check(context));
         let ok = checks.iter().all(|check| check.state != State::Fail);
         context.out.give(&Report { ok, checks }, |report| in_words(report, context.out.paint));
         if ok { Ok(()) } else { Err(Failure::told(Exit::Failed)) }

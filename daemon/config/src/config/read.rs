@@ -322,6 +322,7 @@ fn people(section: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> BTreeMap<St
         let users: Vec<String> = person.texts("users").unwrap_or_default().into_iter().map(|user| user.value).collect();
         let mail = addresses(&person);
         let slack = slack_users(&person);
+        let start_work = person.flag("start-work").is_some_and(|found| found.value);
         let inboxes = of_person(&person, known);
         person.finish();
         if uids.is_empty() && users.is_empty() && mail.is_empty() && slack.is_empty() {
@@ -345,7 +346,7 @@ fn people(section: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> BTreeMap<St
                 person.document().fault_without_value(person.place(), message, "give each account to one person");
             }
         }
-        people.insert(name.to_owned(), PersonConfig { uids, users, mail, slack, inboxes });
+        people.insert(name.to_owned(), PersonConfig { uids, users, mail, slack, start_work, inboxes });
     }
     people
 }

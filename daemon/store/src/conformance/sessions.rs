@@ -10,14 +10,18 @@ use crate::{
     TaskError, TaskFilter,
 };
 
-fn input(text: &str) -> Input {
+pub(crate) fn input(text: &str) -> Input {
     Input { text: text.into(), attachments: vec![], source: Source::Person { person: Person("anna".into()) } }
 }
 
-async fn create(store: &Any) -> SessionId {
+pub(crate) fn chat() -> NewSession {
     let mut chat = spec("unnamed", vec![]);
     chat.agent = Some(AgentSpec { model: Some("stub:small".into()), ..AgentSpec::default() });
-    store.create_session(&NewSession { spec: chat, title: None, by: "anna".into() }, noon()).await.expect("created")
+    NewSession { spec: chat, title: None, by: "anna".into() }
+}
+
+async fn create(store: &Any) -> SessionId {
+    store.create_session(&chat(), noon()).await.expect("created")
 }
 
 async fn say(store: &Any, session: SessionId, text: &str) -> u64 {

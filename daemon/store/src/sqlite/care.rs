@@ -12,6 +12,7 @@ use super::life::{epoch, paused_all};
 use super::outbox;
 use super::refusals;
 use super::runs::FREE;
+use super::threads;
 use super::view::{Source, View, json, micros, unsigned};
 use super::writer::Tx;
 use crate::{Retention, StoreError, StoreStats, WakeTimes};
@@ -90,6 +91,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention, now: Timestamp) -> 
         || remove_slots(tx, before(retention.slots), step)? > 0
         || remove_events(tx, before(retention.event_keys), step)? > 0
         || intake::forget(tx, before(retention.event_keys), step)? > 0
+        || threads::forget(tx, before(retention.runs), step)? > 0
         || blobs::remove_loose(tx, now.saturating_sub(LOOSE_GRACE).unwrap_or(Timestamp::MIN), step)? > 0)
 }
 

@@ -212,6 +212,9 @@ fn post_message(state: &mut State, args: &Value) -> Result<Value, Refusal> {
             state.find(&channel, &thread).map(|parent| parent["thread_ts"].as_str().unwrap_or(&thread).to_owned());
         message["thread_ts"] = json!(parent.unwrap_or(thread));
     }
+    if args["metadata"].is_object() {
+        message["metadata"] = args["metadata"].clone();
+    }
     let ts = message["ts"].clone();
     state.post(&channel, message.clone());
     Ok(json!({ "channel": channel, "ts": ts, "message": message }))
@@ -272,7 +275,17 @@ fn history(state: &mut State, args: &Value) -> Result<Value, Refusal> {
             ts > oldest && ts < latest
         })
         .collect();
-    Ok(paged("messages", &shown, args, PAGE))
+    Ok(paged("messages", &with_metadata(shown, args), args, PAGE))
+}
+
+/// What an app noted with its messages is shown to who asks for it.
+fn with_metadata(mut messages: Vec<Value>, args: &Value) -> Vec<Value> {
+    if text(args, "include_all_metadata") != "true" {
+        for message in messages.iter_mut().filter_map(Value::as_object_mut) {
+            message.remove("metadata");
+        }
+    }
+    messages
 }
 
 fn replies(state: &mut State, args: &Value) -> Result<Value, Refusal> {
@@ -285,7 +298,7 @@ fn replies(state: &mut State, args: &Value) -> Result<Value, Refusal> {
     if shown.is_empty() {
         return refuse("thread_not_found");
     }
-    Ok(paged("messages", &shown, args, PAGE))
+    Ok(paged("messages", &with_metadata(shown, args), args, PAGE))
 }
 
 /// One page of a list; the cursor is the place of the next.
