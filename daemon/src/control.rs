@@ -11,8 +11,8 @@ use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
 use ow_mail::{Desk, Taken};
-use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec};
-use ow_server::{About, Control, TakenMail, WantedSession, Warning};
+use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
+use ow_server::{About, Control, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,9 @@ pub(crate) struct Facts {
     pub(crate) paths: Paths,
     pub(crate) host: Host,
     pub(crate) tcp: Option<SocketAddr>,
+    /// Where senders outside deliver.
+    pub(crate) listener: Option<SocketAddr>,
+    pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) log: Log,
     pub(crate) started_at: Timestamp,
     pub(crate) stop: CancellationToken,
@@ -45,6 +48,13 @@ pub(crate) struct OwdControl {
     accounts: people::Accounts,
     /// What the last reload found wrong; the configuration before it stands.
     faults: RwLock<Vec<String>>,
+}
+
+impl Facts {
+    /// Where nothing that owd runs may knock.
+    fn own_addresses(&self) -> Vec<SocketAddr> {
+        self.tcp.into_iter().chain(self.listener).collect()
+    }
 }
 
 impl OwdControl {
@@ -71,12 +81,13 @@ impl OwdControl {
             });
         let mut faults = match read {
             Ok((config, secrets, agents)) => {
-                let settings = policy_settings(&config, &facts.paths, &facts.host, facts.tcp);
+                let settings = policy_settings(&config, &facts.paths, &facts.host, &facts.own_addresses());
                 let reopened = facts.log.reload(&config.log);
                 let defaults = config.task_defaults(&facts.host);
                 facts.engine.reload_hooks(hooks(&config, &facts.paths));
                 show_arguments(&facts.store, &config, &secrets);
                 crate::channels::apply(&*facts.store, &facts.channels, &config);
+                facts.webhooks.replace(crate::webhooks::settings(&config, &secrets));
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()
@@ -183,6 +194,7 @@ impl Control for OwdControl {
             data_dir: facts.paths.data_dir.clone(),
             socket: facts.paths.socket.clone(),
             tcp: facts.tcp.map(|address| address.to_string()),
+            listener: facts.listener.map(|address| crate::webhooks::about(&standing.config, address)),
             log: facts.log.place.clone(),
             zone: standing.config.timezone.0.clone(),
             workers: standing.config.scheduler.workers,
@@ -200,6 +212,20 @@ impl Control for OwdControl {
 
     fn may_answer(&self, person: &Person, item: &Item) -> bool {
         people::may_answer(&self.config().config, person, item)
+    }
+
+    fn webhooks(&self) -> Arc<Webhooks> {
+        Arc::clone(&self.facts.webhooks)
+    }
+
+    fn sign_sample(
+        &self,
+        hook: &WebhookName,
+        body: Option<Vec<u8>>,
+        event: Option<&str>,
+    ) -> Result<SignedSample, String> {
+        let wanted = crate::webhooks::Wanted { hook, body, event };
+        crate::webhooks::signed(&self.config().config, &self.facts.engine.secrets(), wanted, self.now())
     }
 
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {

@@ -1,5 +1,6 @@
 //! One life of owd: the parts are built, run, and drained.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, RwLock};
@@ -15,7 +16,7 @@ use ow_engine::{Engine, Hooks, Stop};
 use ow_inbox::{Channels, Post};
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
-use ow_server::{Lineage, Options, Server, SocketAccess, Tcp};
+use ow_server::{Lineage, Listener, Options, Server, SocketAccess, Tcp};
 use ow_store::{Retention, SqliteStore, Store, TakenRun};
 use ow_tool::{Helpers, Limits, Toolbox};
 use sd_notify::NotifyState;
@@ -101,6 +102,7 @@ impl Life {
         let store: Arc<dyn Store> = self.store.clone();
         let server = self.server()?;
         let tcp = self.tcp()?;
+        let listener = crate::webhooks::bind(&self.config)?;
 
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, Arc::clone(&store));
@@ -113,14 +115,18 @@ impl Life {
         show_arguments(&self.store, &self.config, &secrets);
         let channels = Arc::new(Channels::default());
         crate::channels::apply(&*self.store, &channels, &self.config);
+        let hooks_outside = crate::webhooks::shared(&self.config, &secrets);
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;
+        let listener_address = listener.as_ref().map(std::net::TcpListener::local_addr).transpose();
+        let listener_address = listener_address.context("no address of the listener")?;
+        let own_addresses: Vec<SocketAddr> = tcp_address.into_iter().chain(listener_address).collect();
         let engine = Engine::new(ow_engine::Parts {
             store: Arc::clone(&store),
             clock: clock.clone(),
             toolbox: Arc::clone(&toolbox),
             helpers: Arc::new(helpers),
-            settings: policy_settings(&self.config, &self.paths, &self.host, tcp_address),
+            settings: policy_settings(&self.config, &self.paths, &self.host, &own_addresses),
             secrets: Arc::clone(&secrets),
             hooks: hooks(&self.config, &self.paths),
             home: self.host.home.clone(),
@@ -177,11 +183,15 @@ impl Life {
             paths: self.paths.clone(),
             host: self.host.clone(),
             tcp: tcp_address,
+            listener: listener_address,
+            webhooks: Arc::clone(&hooks_outside),
             log: self.log,
             started_at,
             stop: stop.clone(),
         }));
-        let options = Options { tcp, lineage: Lineage::own() };
+        let desk = crate::webhooks::Desk { automation: automation.handle(), clock: clock.clone() };
+        let webhooks = listener.map(|listener| Listener { listener, hooks: hooks_outside, deliveries: Arc::new(desk) });
+        let options = Options { tcp, webhooks, lineage: Lineage::own() };
         let serving = server.serve(Arc::clone(&store), control.clone(), options, stop.clone());
         let mut serving = std::pin::pin!(serving);
 
@@ -346,7 +356,7 @@ pub(crate) fn policy_settings(
     config: &Config,
     paths: &Paths,
     host: &Host,
-    tcp: Option<std::net::SocketAddr>,
+    own_addresses: &[SocketAddr],
 ) -> ow_policy::Settings {
     let own: [&Path; 3] = [&paths.config_dir, &paths.data_dir, &paths.socket];
     let files = [
@@ -364,7 +374,7 @@ pub(crate) fn policy_settings(
         safe_commands: config.policy.safe_commands == SafeCommands::On,
         http_allow: config.policy.http_allow.clone(),
         protected,
-        own_addresses: tcp.into_iter().collect(),
+        own_addresses: own_addresses.to_vec(),
         trusted: config.policy.trusted.clone(),
         tool_risk: config
             .tool_risk

@@ -19,6 +19,7 @@ mod restore;
 mod secret;
 mod session;
 mod slack;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -18,7 +18,8 @@ pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<Ta
     if !faults.is_empty() {
         return Err(faults);
     }
-    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes: _ } = defaults.clone();
+    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes: _, webhooks: _ } =
+        defaults.clone();
     let agent = AgentSpec { model: model.clone(), instructions: instructions.clone(), ..AgentSpec::default() };
     Ok(TaskSpec {
         name: "chat".parse().expect("a word is a task's name"),

@@ -3,9 +3,9 @@ use std::fmt::Write as _;
 use hyper::Method;
 use ow_protocol::{
     AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
-    BackupView, DeliverRequest, DeliveredView, ForecastEntry, ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page,
-    PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest, RunView, SaveTask, SavedTask, SecretView,
-    SentView, StatusView, TaskView, WhyView,
+    BackupView, DeliverRequest, DeliveredView, DeliveryFateView, ForecastEntry, ItemView, NewEvents, NewRule,
+    PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest, RunView,
+    SampleRequest, SampleView, SaveTask, SavedTask, SecretView, SentView, StatusView, TaskView, WebhookView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -205,6 +205,21 @@ impl Client {
 
     pub async fn check_audit(&mut self) -> Answer<AuditCheckView> {
         self.read(Ask::get(ow_protocol::AUDIT_CHECK.into())).await
+    }
+
+    pub async fn webhooks(&mut self) -> Answer<Page<WebhookView>> {
+        self.read(Ask::get(ow_protocol::WEBHOOKS.into())).await
+    }
+
+    pub async fn sign_sample(&mut self, hook: &str, request: &SampleRequest) -> Answer<SampleView> {
+        self.read(Ask::with(Method::POST, path(ow_protocol::WEBHOOK_SAMPLE, &[hook]), request)).await
+    }
+
+    /// What became of a delivery, by task.
+    pub async fn delivery(&mut self, hook: &str, key: &str) -> Answer<Page<DeliveryFateView>> {
+        let mut target = Target::new(path(ow_protocol::WEBHOOK_DELIVERIES, &[hook]));
+        target.add("key", Some(key));
+        self.read(Ask::get(target.done())).await
     }
 
     pub async fn secrets(&mut self) -> Answer<Page<SecretView>> {

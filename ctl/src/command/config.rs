@@ -62,6 +62,7 @@ impl Check {
         let mut warnings = unsure_models(&file, &settings, &tasks, context);
         warnings.extend(broken_hooks(&file, &settings));
         warnings.extend(unknown_tools(&file, &settings));
+        warnings.extend(about_listener(&settings));
         let answer = json!({
             "config": file.display().to_string(),
             "present": file.exists(),
@@ -127,6 +128,20 @@ fn broken_hooks(file: &Path, settings: &Settings) -> Vec<String> {
     let folder = file.with_file_name(HOOKS_FOLDER);
     let broken = settings.hook.iter().filter_map(|hook| Some((hook, hook.program(&folder).err()?)));
     broken.map(|(hook, fault)| format!("{} hook {}: {fault}", hook.event, hook.command.display())).collect()
+}
+
+/// What is to be known of the listener for webhooks.
+fn about_listener(settings: &Settings) -> Vec<String> {
+    let mut warnings = vec![];
+    if let Some(address) = settings.listener.address.filter(|_| settings.listener.is_exposed()) {
+        warnings.push(format!(
+            "[listener] address {address} is open to other machines, without TLS; only signatures guard it"
+        ));
+    }
+    if settings.listener.address.is_none() && !settings.webhook.is_empty() {
+        warnings.push("there are webhooks and no `[listener] address`: nothing can be delivered".to_owned());
+    }
+    warnings
 }
 
 impl Show {

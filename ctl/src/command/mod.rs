@@ -17,6 +17,7 @@ mod explain;
 mod follow;
 mod forecast;
 mod hook;
+mod hook_url;
 mod inbox;
 mod logs;
 mod man;
@@ -36,6 +37,7 @@ mod session;
 mod status;
 mod task;
 mod tool;
+mod webhook;
 mod why;
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +66,10 @@ pub(crate) enum Command {
     Model(model::Model),
     #[command(subcommand)]
     Secret(secret::Secret),
+    #[command(subcommand)]
+    Webhook(webhook::Webhook),
+    #[command(name = "hook-url")]
+    HookUrl(hook_url::HookUrl),
     Events(events::Events),
     Logs(logs::Logs),
     Pause(pause::Pause),
@@ -112,6 +118,8 @@ impl Command {
             "audit" => several::<audit::Audit>("audit"),
             "model" => several::<model::Model>("model"),
             "secret" => several::<secret::Secret>("secret"),
+            "webhook" => several::<webhook::Webhook>("webhook"),
+            "hook-url" => one::<hook_url::HookUrl>("hook-url"),
             "events" => one::<events::Events>("events"),
             "logs" => one::<logs::Logs>("logs"),
             "pause" => one::<pause::Pause>("pause"),
@@ -147,6 +155,8 @@ impl Command {
             Self::Audit(command) => command.run(context),
             Self::Model(command) => command.run(context),
             Self::Secret(command) => command.run(context),
+            Self::Webhook(command) => command.run(context),
+            Self::HookUrl(command) => command.run(context),
             Self::Events(command) => command.run(context),
             Self::Logs(command) => command.run(context),
             Self::Pause(command) => command.run(context),

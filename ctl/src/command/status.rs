@@ -38,6 +38,7 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
         many => format!("{many} items wait for you: owctl inbox list"),
     };
     let next = clock.when_or(status.next_wake.as_deref(), "nothing is due");
+    let hooks = status.listener.as_ref().map(|address| format!("webhooks at {address}"));
     let tcp = status.tcp.as_ref().map_or(String::new(), |address| format!(" and {address}"));
     let notices = notices(status);
     let mut lines = vec![("inbox", waiting.into())];
@@ -55,6 +56,9 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
         ("socket", Cow::Owned(format!("{}{}", escape::line(&status.socket), escape::line(&tcp)))),
         ("log", escape::line(&status.log)),
     ]);
+    if let Some(hooks) = &hooks {
+        lines.insert(lines.len() - 1, ("listener", escape::line(hooks)));
+    }
     text.push_str(&pairs(paint, &lines));
     text.push_str(&warnings(status, paint));
     text
@@ -141,6 +145,7 @@ mod tests {
             data_dir: "/home/ada/.local/state/owd".into(),
             socket: "/run/user/1000/owd/owd.sock".into(),
             tcp: None,
+            listener: None,
             log: "journald".into(),
             paused_all: None,
             tasks: 12,
@@ -208,12 +213,13 @@ mod tests {
         assert!(text.contains("3 parked, 2 interrupted; 8 workers"), "{text}");
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();
-        expect![[r"
+        expect![[r#"
             owd 0.1.0 is running (pid 4711)
             everything is paused by ada: `owctl resume --all` lets work start again
+            log      journald
 
             warning: re\u{202e}ports.toml: reports.toml:3:1: unknown key `crn`\u{1b}[2J
-              write `cron`"]]
+              write `cron`"#]]
         .assert_eq(&ends.join("\n"));
     }
 

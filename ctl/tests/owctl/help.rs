@@ -27,6 +27,8 @@ fn help_leads_from_the_whole_to_one_command() {
           audit        Who decided what about which call, and what came of it
           model        The models that agents can be given
           secret       Named secrets: keys, tokens and passwords that calls and models are given
+          webhook      Webhooks: what senders outside deliver, and which tasks run on it
+          hook-url     Print the address to enter at a webhook's sender
           events       Watch everything that happens, live
           logs         Show owd's log, wherever it goes
           pause        The kill switch: nothing starts, running calls are stopped, items stay

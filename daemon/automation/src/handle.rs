@@ -5,6 +5,7 @@ use ow_model::RunId;
 use ow_store::{Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::delivery::{self, Delivered, Delivery};
 use crate::parts::Settings;
 use crate::running::Running;
 use crate::warnings::{Warning, Warnings};
@@ -67,6 +68,15 @@ impl Handle {
     /// The same where no task was saved or deleted, so that nobody has to look for watches.
     pub fn wake_for_work(&self) {
         self.shared.timer_hint.notify_one();
+    }
+
+    /// Offers a delivery to the tasks that name its hook, durably.
+    pub async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, StoreError> {
+        let delivered = delivery::accept(&*self.shared.store, delivery, self.shared.clock.now()).await?;
+        if delivered.new > 0 {
+            self.wake_for_work();
+        }
+        Ok(delivered)
     }
 
     /// The kill switch: nothing starts from here on, and what runs is interrupted, to go on after

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use ow_model::{InboxName, LoopLimits, Risk, Span, ZoneName};
+use ow_model::{InboxName, LoopLimits, Risk, Span, WebhookName, ZoneName};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -12,12 +12,14 @@ use crate::{FileFault, TaskDefaults};
 
 mod hook;
 mod inboxes;
+mod listener;
 mod loops;
 mod read;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
 pub(crate) use inboxes::unknown_inbox;
 pub use inboxes::{Escalation, NamedInboxConfig, QuietHours};
+pub use listener::{ListenerConfig, WebhookConfig};
 
 /// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -38,6 +40,9 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<SlackConfig>,
     pub server: ServerConfig,
+    pub listener: ListenerConfig,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub webhook: BTreeMap<WebhookName, WebhookConfig>,
     pub log: LogConfig,
     pub retention: RetentionConfig,
     pub secrets: SecretsConfig,
@@ -412,6 +417,8 @@ impl Config {
             mail: MailConfig { authserv_id: None, signatures: true, dns: None },
             slack: None,
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
+            listener: ListenerConfig::default(),
+            webhook: BTreeMap::new(),
             log: LogConfig { level: LogLevel::Info, format: LogFormat::Text, target: LogTarget::Stderr, file: None },
             retention: RetentionConfig { runs: days(90), items: days(90), slots: days(365) },
             secrets: SecretsConfig::default(),
@@ -461,6 +468,7 @@ impl Config {
             expiry: self.inbox.expiry,
             reminder: self.inbox.reminder,
             inboxes: self.inbox_names(),
+            webhooks: self.webhook.keys().cloned().collect(),
         }
     }
 

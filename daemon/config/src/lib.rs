@@ -31,9 +31,9 @@ pub mod template;
 
 pub use config::{
     AgentConfig, AuditConfig, Config, ConfigError, Escalation, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig,
-    Inboxes, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, NamedInboxConfig, OnFailure, PersonConfig,
-    PolicyConfig, ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
-    ServerConfig, SlackConfig, WireFormat,
+    Inboxes, ListenerConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, NamedInboxConfig,
+    OnFailure, PersonConfig, PolicyConfig, ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig,
+    SecretsConfig, ServerConfig, SlackConfig, WebhookConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ow_model::{InboxName, Span, ToolName, ZoneName};
+use ow_model::{InboxName, Span, ToolName, WebhookName, ZoneName};
 use serde_json::Value;
 
 mod agent;
@@ -32,6 +32,8 @@ pub struct TaskDefaults {
     pub reminder: Span,
     /// The inboxes that there are.
     pub inboxes: BTreeSet<InboxName>,
+    /// The webhooks that the configuration names.
+    pub webhooks: Vec<WebhookName>,
 }
 
 /// Knows the tools that steps may name. The tools live elsewhere; whoever has them passes this in.

@@ -12,7 +12,7 @@ pub struct EventId(pub i64);
 
 /// What makes an event the same event again: unique per task, kept 90 days for deduplication.
 ///
-/// `watch:<path>:<device>:<inode>:<size>:<mtime>`, `after:<run>`, `startup:<boot>`, or the sender's own key.
+/// `watch:<path>:<device>:<inode>:<size>:<mtime>`, `after:<run>`, `startup:<boot>`, `webhook:<hook>:<delivery>`, or the sender's own key.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct EventKey(pub String);
 
@@ -26,7 +26,7 @@ impl fmt::Display for EventKey {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EventPayload {
-    /// `watch`, `after`, `startup`, `event`.
+    /// `watch`, `after`, `startup`, `webhook`, `event`.
     pub kind: String,
     pub data: Value,
 }

@@ -92,6 +92,19 @@ impl Default for InboxName {
     }
 }
 
+name! {
+    /// Names a webhook: the last part of its path, `/hooks/NAME`.
+    WebhookName, "webhook name"
+}
+
+impl WebhookName {
+    /// The source of its deliveries, as the store names it.
+    #[must_use]
+    pub fn source(&self) -> String {
+        format!("webhook:{self}")
+    }
+}
+
 /// An IANA time zone's name, as `Europe/Paris`. Whether the database has it is checked where it is loaded.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct ZoneName(pub String);

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{InboxName, Span, TaskName, ToolName, ZoneName};
+use crate::{InboxName, Span, TaskName, ToolName, WebhookName, ZoneName};
 
 /// The store's number for a task. A name may be used again after a deletion; a number never is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -120,6 +120,11 @@ pub enum Trigger {
     },
     /// Fires at each start of owd.
     Startup,
+    /// Fires for each delivery at this webhook for which `when`, an expression over `event`, holds; none: for all.
+    Webhook {
+        hook: WebhookName,
+        when: Option<String>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -18,6 +18,7 @@ mod session;
 mod status;
 mod stream;
 mod task;
+mod webhook;
 
 pub use audit::{AuditCheckView, AuditDecisionView, AuditEntryView, AuditHookView};
 pub use error::{ErrorBody, ErrorCode, ErrorReply};
@@ -41,6 +42,7 @@ pub use task::{
     AllowPreview, AllowRequest, AllowStep, AllowedStep, ForecastEntry, PlanStep, PlanView, RunNowRequest, SaveTask,
     SavedTask, SlotView, TaskView, WhyView,
 };
+pub use webhook::{DeliveryFateView, SampleRequest, SampleView, WebhookSecretView, WebhookView};
 
 /// The version of this protocol. `owctl` and `owd` must agree on it.
 pub const PROTOCOL_VERSION: u32 = 1;

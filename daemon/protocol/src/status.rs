@@ -17,6 +17,9 @@ pub struct StatusView {
     pub data_dir: String,
     pub socket: String,
     pub tcp: Option<String>,
+    /// The address at which senders outside deliver.
+    #[serde(default)]
+    pub listener: Option<String>,
     /// Where the log goes: a path, `stderr` or `journald`.
     pub log: String,
     /// Who paused everything, if someone did.

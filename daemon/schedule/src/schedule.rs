@@ -57,7 +57,7 @@ impl Schedule {
                     }
                 }
                 Trigger::At(at) => schedule.at.push(every::whole_millisecond(*at)),
-                Trigger::Watch { .. } | Trigger::After { .. } | Trigger::Startup => {}
+                Trigger::Watch { .. } | Trigger::After { .. } | Trigger::Startup | Trigger::Webhook { .. } => {}
             }
         }
         schedule.at.sort_unstable();

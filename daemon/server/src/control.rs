@@ -1,11 +1,15 @@
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
-use ow_model::{Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec};
+use ow_model::{EventKey, Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
+
+use crate::webhook::Webhooks;
 
 /// What the server asks of the running daemon beyond the store.
 #[async_trait]
@@ -72,9 +76,33 @@ pub trait Control: Send + Sync + 'static {
     /// Whether this person may answer this item.
     fn may_answer(&self, person: &Person, item: &Item) -> bool;
 
+    /// The hooks at which senders outside deliver.
+    fn webhooks(&self) -> Arc<Webhooks> {
+        Arc::default()
+    }
+
+    /// A delivery as a sender of this hook would sign it now: with this body and kind of event, otherwise small ones.
+    fn sign_sample(
+        &self,
+        hook: &WebhookName,
+        _body: Option<Vec<u8>>,
+        _event: Option<&str>,
+    ) -> Result<SignedSample, String> {
+        Err(format!("webhook `{hook}` has no secret to sign with"))
+    }
+
     /// Reads a mail as an answer, and resolves its item if it is one. `by` hands it over: what they may not answer
     /// themselves, a mail from their hands does not answer either.
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError>;
+}
+
+/// A request that a hook takes, and what it is known by afterwards.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SignedSample {
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// None: it cannot be told from others.
+    pub key: Option<EventKey>,
 }
 
 /// What became of a mail.
@@ -109,6 +137,15 @@ pub struct Warning {
     pub hint: Option<String>,
 }
 
+/// The listener for webhooks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ListenerAbout {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What senders reach it by, without a slash at the end.
+    pub url: String,
+}
+
 /// Facts about this owd that do not come from the store.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct About {
@@ -121,6 +158,7 @@ pub struct About {
     pub socket: PathBuf,
     /// The address of the TCP listener, if there is one.
     pub tcp: Option<String>,
+    pub listener: Option<ListenerAbout>,
     /// Where the log goes: a path, `stderr` or `journald`.
     pub log: String,
     /// The name of the zone in which a person is told times.

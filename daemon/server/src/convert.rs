@@ -13,6 +13,7 @@ mod status;
 mod stream;
 mod task;
 mod transcript;
+mod webhook;
 
 use std::path::Path;
 
@@ -26,11 +27,12 @@ pub(crate) use preview::{allow_step, plan_step};
 pub(crate) use rule::{rule_view, target_of};
 pub(crate) use run::{event_value, failure_word, run_view};
 pub(crate) use session::{mode_of, session_view};
-pub(crate) use slot::slot_view;
+pub(crate) use slot::{disposition, slot_view};
 pub(crate) use status::{Status, backup_view, status_view};
 pub(crate) use stream::{envelope, gap};
 pub(crate) use task::{Shown, change_word, pause_words, task_view};
 pub(crate) use transcript::{Transcript, markdown};
+pub(crate) use webhook::webhook_view;
 
 pub(crate) fn instant(at: Timestamp) -> String {
     at.to_string()

@@ -1,4 +1,5 @@
-//! The control API of owd: HTTP over a Unix socket and, when configured, over loopback TCP.
+//! The control API of owd: HTTP over a Unix socket and, when configured, over loopback TCP. And, apart from it, the listener
+//! for webhooks.
 //!
 //! The only place where the model meets the protocol. It decides who may speak ([`Lineage`], [`Tcp`]), reads
 //! requests, calls the store or the running daemon ([`Control`]), and writes answers. It knows no policy, no
@@ -23,12 +24,15 @@ mod find;
 mod routes;
 mod why;
 
+mod webhook;
+
 #[cfg(test)]
 mod openapi;
 
-pub use control::{About, Control, TakenMail, WantedSession, Warning};
+pub use control::{About, Control, ListenerAbout, SignedSample, TakenMail, WantedSession, Warning};
 pub use key::{Key, KeyError};
 pub use limits::*;
-pub use listen::{Options, Server, Tcp};
+pub use listen::{Listener, Options, Server, Tcp};
 pub use process::Lineage;
 pub use socket::{BindError, SocketAccess};
+pub use webhook::{Counts, Deliveries, NewDelivery, Webhook, WebhookSettings, Webhooks};

@@ -27,6 +27,17 @@ pub const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// How long the listener rests after it could not accept a connection (no file handles left).
 pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
+/// A head of a request at the webhook listener must have come within this time.
+pub const HOOK_HEAD_TIME: Duration = Duration::from_secs(10);
+/// Likewise its body, and a place for it.
+pub const HOOK_BODY_TIME: Duration = Duration::from_secs(30);
+/// Connections at a time at the webhook listener; the next ones wait in the kernel's queue.
+pub const HOOK_CONNECTIONS: usize = 128;
+/// Bytes of bodies that the webhook listener holds at a time.
+pub const HOOK_BODY_ROOM: usize = 64 * 1024 * 1024;
+/// When a sender may try again whose delivery could not be stored.
+pub const HOOK_RETRY: Duration = Duration::from_mins(1);
+
 /// Rows of a page when the request names no number.
 pub const PAGE_DEFAULT: usize = 50;
 /// Rows of a page at most.

@@ -1,8 +1,10 @@
+use std::fmt;
 use std::io;
 use std::net::TcpListener as StdTcpListener;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -22,9 +24,12 @@ use crate::api::Api;
 use crate::control::Control;
 use crate::guard::{Connection, Door};
 use crate::key::Key;
-use crate::limits::{ACCEPT_REST, DRAIN_TIME, HEAD_LIMIT, HEAD_TIME, TCP_CONNECTIONS, UNIX_CONNECTIONS};
+use crate::limits::{
+    ACCEPT_REST, DRAIN_TIME, HEAD_LIMIT, HEAD_TIME, HOOK_CONNECTIONS, HOOK_HEAD_TIME, TCP_CONNECTIONS, UNIX_CONNECTIONS,
+};
 use crate::process::{Lineage, Peer};
 use crate::socket::{self, BindError, FileIdentity, SocketAccess};
+use crate::webhook::{self, Deliveries, Webhooks};
 
 /// A control API that listens and does not answer yet: connections wait in the kernel's queue.
 #[derive(Debug)]
@@ -38,8 +43,23 @@ pub struct Server {
 #[derive(Debug)]
 pub struct Options {
     pub tcp: Option<Tcp>,
+    pub webhooks: Option<Listener>,
     /// Whose descendants get nothing: [`Lineage::own`] but in tests.
     pub lineage: Lineage,
+}
+
+/// Where senders outside deliver; no part of the control API.
+pub struct Listener {
+    pub listener: StdTcpListener,
+    pub hooks: Arc<Webhooks>,
+    pub deliveries: Arc<dyn Deliveries>,
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { listener, hooks, deliveries: _ } = self;
+        f.debug_struct("Listener").field("listener", listener).field("hooks", hooks).finish_non_exhaustive()
+    }
 }
 
 /// The TCP door, on loopback by default.
@@ -81,24 +101,37 @@ impl Server {
         stop: CancellationToken,
     ) -> io::Result<()> {
         let Self { listener, file } = self;
-        let Options { tcp, lineage } = options;
+        let Options { tcp, webhooks, lineage } = options;
         let router = Api::new(store, control, stop.clone()).router();
         let abandon = CancellationToken::new();
         // Whoever drops us midway takes the connections along.
         let _abandoned_when_dropped = abandon.clone().drop_guard();
-        let connections = Connections { router, stop, abandon, tracker: TaskTracker::new() };
+        let connections = Connections { router, stop, abandon, tracker: TaskTracker::new(), head_time: HEAD_TIME };
 
         listener.set_nonblocking(true)?;
         let unix = Entrance::Unix { listener: UnixListener::from_std(listener)?, lineage };
-        match tcp {
-            None => connections.accept(unix).await,
-            Some(Tcp { listener, key, person, allowed_origins }) => {
+        let tcp = tcp.map(Tcp::entrance).transpose()?;
+        let hooks = match webhooks {
+            None => None,
+            Some(Listener { listener, hooks, deliveries }) => {
                 listener.set_nonblocking(true)?;
-                let listener = TcpListener::from_std(listener)?;
-                let door = Arc::new(Door::new(listener.local_addr()?, key, person, allowed_origins));
-                tokio::join!(connections.accept(unix), connections.accept(Entrance::Tcp { listener, door }));
+                let entrance = Entrance::Hooks { listener: TcpListener::from_std(listener)? };
+                Some((connections.of_hooks(webhook::router(hooks, deliveries)), entrance))
             }
-        }
+        };
+        tokio::join!(
+            connections.accept(unix),
+            async {
+                if let Some(tcp) = tcp {
+                    connections.accept(tcp).await;
+                }
+            },
+            async {
+                if let Some((connections, entrance)) = hooks {
+                    connections.accept(entrance).await;
+                }
+            },
+        );
         connections.drain().await;
         match file {
             Some((path, identity)) => socket::remove(&path, identity),
@@ -107,19 +140,32 @@ impl Server {
     }
 }
 
-/// What all connections share.
+impl Tcp {
+    fn entrance(self) -> io::Result<Entrance> {
+        let Self { listener, key, person, allowed_origins } = self;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let door = Arc::new(Door::new(listener.local_addr()?, key, person, allowed_origins));
+        Ok(Entrance::Tcp { listener, door })
+    }
+}
+
+/// What all connections of a door share.
 struct Connections {
     router: Router,
     stop: CancellationToken,
     /// Ends connections where they are.
     abandon: CancellationToken,
     tracker: TaskTracker,
+    /// How long the head of a request may take.
+    head_time: Duration,
 }
 
 /// A door, with what decides who comes in by it.
 enum Entrance {
     Unix { listener: UnixListener, lineage: Lineage },
     Tcp { listener: TcpListener, door: Arc<Door> },
+    Hooks { listener: TcpListener },
 }
 
 enum Stream {
@@ -131,7 +177,9 @@ impl Entrance {
     async fn accept(&self) -> io::Result<Stream> {
         match self {
             Self::Unix { listener, lineage: _ } => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
-            Self::Tcp { listener, door: _ } => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
+            Self::Tcp { listener, door: _ } | Self::Hooks { listener } => {
+                listener.accept().await.map(|(stream, _)| Stream::Tcp(stream))
+            }
         }
     }
 
@@ -139,11 +187,19 @@ impl Entrance {
         match self {
             Self::Unix { .. } => UNIX_CONNECTIONS,
             Self::Tcp { .. } => TCP_CONNECTIONS,
+            Self::Hooks { .. } => HOOK_CONNECTIONS,
         }
     }
 }
 
 impl Connections {
+    /// The same end for connections that are served something else.
+    fn of_hooks(&self, router: Router) -> Self {
+        let Self { router: _, stop, abandon, tracker, head_time: _ } = self;
+        let (stop, abandon, tracker) = (stop.clone(), abandon.clone(), tracker.clone());
+        Self { router, stop, abandon, tracker, head_time: HOOK_HEAD_TIME }
+    }
+
     /// Lets connections in until owd stops, each once there is a place for it.
     async fn accept(&self, entrance: Entrance) {
         let places = Arc::new(Semaphore::new(entrance.connections()));
@@ -171,33 +227,42 @@ impl Connections {
         let opened = match (stream, entrance) {
             (Stream::Unix(stream), Entrance::Unix { listener: _, lineage }) => stream.peer_cred().map(|credentials| {
                 let peer = Arc::new(Peer::of(credentials, lineage));
-                self.serve(stream, Connection::Unix(peer), place);
+                self.serve(stream, Some(Connection::Unix(peer)), place);
             }),
             (Stream::Tcp(stream), Entrance::Tcp { listener: _, door }) => {
                 stream.set_nodelay(true).and_then(|()| stream.peer_addr()).map(|client| {
-                    self.serve(stream, Connection::Tcp { client: client.ip(), door: Arc::clone(door) }, place);
+                    let connection = Connection::Tcp { client: client.ip(), door: Arc::clone(door) };
+                    self.serve(stream, Some(connection), place);
                 })
             }
-            (Stream::Unix(_), Entrance::Tcp { .. }) | (Stream::Tcp(_), Entrance::Unix { .. }) => Ok(()),
+            // Who comes by this door is told by what they sign, and their address is often that of a proxy.
+            (Stream::Tcp(stream), Entrance::Hooks { listener: _ }) => {
+                stream.set_nodelay(true).map(|()| self.serve(stream, None, place))
+            }
+            (Stream::Unix(_), Entrance::Tcp { .. } | Entrance::Hooks { .. })
+            | (Stream::Tcp(_), Entrance::Unix { .. }) => Ok(()),
         };
         if let Err(error) = opened {
             tracing::debug!(%error, "a client was gone before it was served");
         }
     }
 
-    fn serve<S>(&self, stream: S, connection: Connection, place: OwnedSemaphorePermit)
+    fn serve<S>(&self, stream: S, connection: Option<Connection>, place: OwnedSemaphorePermit)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (router, stop, abandon) = (self.router.clone(), self.stop.clone(), self.abandon.clone());
+        let head_time = self.head_time;
         self.tracker.spawn(async move {
             let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-                request.extensions_mut().insert(connection.clone());
+                if let Some(connection) = &connection {
+                    request.extensions_mut().insert(connection.clone());
+                }
                 router.clone().call(request.map(Body::new))
             });
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIME)
+                .header_read_timeout(head_time)
                 .max_buf_size(HEAD_LIMIT)
                 .serve_connection(TokioIo::new(stream), service);
             let mut served = std::pin::pin!(served);

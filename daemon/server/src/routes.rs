@@ -15,6 +15,7 @@ mod sessions;
 mod status;
 mod stream;
 mod tasks;
+mod webhooks;
 mod why;
 
 use axum::Router;
@@ -53,6 +54,9 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::ITEM, get(items::show))
         .route(wire::ITEM_ANSWER, post(items::answer))
         .route(wire::MAIL, post(mail::deliver))
+        .route(wire::WEBHOOKS, get(webhooks::list))
+        .route(wire::WEBHOOK_SAMPLE, post(webhooks::sample))
+        .route(wire::WEBHOOK_DELIVERIES, get(webhooks::deliveries))
         .route(wire::RULES, get(rules::list).post(rules::add))
         .route(wire::RULE, delete(rules::remove))
         .route(wire::SESSIONS, get(sessions::list).post(sessions::create))

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
+    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
     RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
@@ -45,10 +45,10 @@ pub use outbox::{
     TakenDeliveries, Thread,
 };
 pub use rows::{
-    Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, ItemFilter,
-    NewItem, NewSession, Page, PageRequest, ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter,
-    Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenIn, TakenRun,
-    TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, EventFate,
+    ItemFilter, NewItem, NewSession, Offer, Offered, Page, PageRequest, ParkRequest, Resolved, RestRequest,
+    RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start,
+    StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
@@ -123,6 +123,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// Accepts events durably; the same key twice for a task is one event. In the order given.
     async fn accept_events(&self, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError>;
+
+    /// Offers each task what came for it: durable, once a key, in the order given. What a task does not want gets its
+    /// record at once, and is a new event should the task want it when it comes again. A task that is gone is passed over.
+    async fn offer_events(&self, offers: &[Offer], now: Timestamp) -> Result<Vec<Offered>, StoreError>;
+
+    /// The tasks that run on events of a source, as `webhook:ci`, by name.
+    async fn tasks_on(&self, source: &str) -> Result<Vec<TaskRow>, StoreError>;
+
+    /// What became of an event: none is known, it waits, or it has its record.
+    async fn event_fate(&self, task: TaskId, key: &EventKey) -> Result<Option<EventFate>, StoreError>;
 
     // --- what surfaces send ---
 

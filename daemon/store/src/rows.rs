@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use ow_model::{
-    Fact, InboxName, Item, ItemId, ItemKind, Mode, Outcome, RecordedFact, Resolution, Run, RunId, SessionId, Span,
-    TaskId, TaskName, TaskSource, TaskSpec, TaskState,
+    Disposition, Fact, InboxName, Item, ItemId, ItemKind, Mode, NewEvent, Outcome, RecordedFact, Resolution, Run,
+    RunId, SessionId, Span, TaskId, TaskName, TaskSource, TaskSpec, TaskState,
 };
 use serde_json::Value;
 
@@ -85,6 +85,33 @@ pub struct Claimed {
 pub enum Accepted {
     New,
     Duplicate,
+}
+
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Offered {
+    /// The task has it to do.
+    New,
+    /// The task had it before.
+    Known,
+    /// The task has a record of it, and no run.
+    Unwanted,
+}
+
+/// An event that came for a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    pub event: NewEvent,
+    /// Why the task does not want it; none: it does.
+    pub unwanted: Option<String>,
+}
+
+/// What is known of an event.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EventFate {
+    /// For a run to be made of it.
+    Waiting,
+    Recorded(Disposition),
 }
 
 /// A run handed to a worker, with all that the turn needs.

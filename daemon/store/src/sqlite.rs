@@ -42,7 +42,7 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
+    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
     RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
@@ -60,10 +60,10 @@ use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
     Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
-    EndRequest, ItemFilter, NewItem, NewReply, NewSession, Page, PageRequest, ParkRequest, ResolveError, Resolved,
-    RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow,
-    Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter,
-    TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    EndRequest, EventFate, ItemFilter, NewItem, NewReply, NewSession, Offer, Offered, Page, PageRequest, ParkRequest,
+    ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError,
+    SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenIn, TakenRun,
+    TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 
 #[cfg(test)]
@@ -305,6 +305,21 @@ impl Store for SqliteStore {
     async fn accept_events(&self, events: &[NewEvent], now: Timestamp) -> Result<Vec<Accepted>, TaskError> {
         let events = events.to_vec();
         self.write(now, move |tx| events::accept_events(tx, &events, now)).await
+    }
+
+    async fn offer_events(&self, offers: &[Offer], now: Timestamp) -> Result<Vec<Offered>, StoreError> {
+        let offers = offers.to_vec();
+        self.write(now, move |tx| events::offer(tx, &offers, now)).await
+    }
+
+    async fn tasks_on(&self, source: &str) -> Result<Vec<TaskRow>, StoreError> {
+        let source = source.to_owned();
+        self.readers.read(move |view| tasks::tasks_on(view, &source)).await
+    }
+
+    async fn event_fate(&self, task: TaskId, key: &EventKey) -> Result<Option<EventFate>, StoreError> {
+        let key = key.clone();
+        self.readers.read(move |view| events::fate(view, task, &key)).await
     }
 
     async fn run_now(

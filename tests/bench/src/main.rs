@@ -14,6 +14,7 @@ mod size;
 mod start;
 mod stub;
 mod throughput;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -37,12 +38,13 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let scale = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
     let wanted: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
-    let measurements: [(&str, Measure); 8] = [
+    let measurements: [(&str, Measure); 9] = [
         ("size", size::measure),
         ("start", start::measure),
         ("idle", idle::measure),
         ("lateness", lateness::measure),
         ("throughput", throughput::measure),
+        ("webhooks", webhooks::measure),
         ("inbox", inbox::measure),
         ("owctl", start::measure_owctl),
         ("agent", agent::measure),

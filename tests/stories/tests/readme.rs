@@ -126,6 +126,38 @@ fn the_readme_tells_how_to_chat() {
     }
 }
 
+#[test]
+fn the_readme_tells_how_to_take_a_webhook() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).expect("a README");
+    let told = |wanted: &str| {
+        let found = blocks(&readme).into_iter().find(|(kind, _)| kind == wanted);
+        found.unwrap_or_else(|| panic!("no block `{wanted}`")).1
+    };
+    let scratch = Scratch::new();
+    // The port may be taken here; all else is as it is told.
+    scratch.config(&told("toml webhook config").replace("127.0.0.1:8787", "127.0.0.1:0"));
+    fs::write(scratch.work().join("pushes.toml"), told("toml webhook")).expect("the task is saved");
+    let owd = scratch.start();
+    let programs = binary("owd").parent().expect("a folder").to_owned();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let mut said = String::new();
+    for line in told("sh webhook").lines() {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(scratch.work());
+        command.env("PATH", &path).env("OWD_HOME", scratch.path()).env("HOME", scratch.path());
+        let output = command.output().expect("a shell");
+        said.push_str(&String::from_utf8_lossy(&output.stdout));
+        // What the doctor finds wrong with this machine is no fault of the README's.
+        assert!(output.status.success() || line == "owctl doctor", "{line}: {output:?}");
+    }
+    for expected in
+        ["ci answered 202", "pushes fired", "ci: 1 accepted for pushes", "https://hooks.example.org/hooks/ci"]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    owd.run_in("pushes", "succeeded");
+}
+
 /// An owd that the README starts detached; stopped also where a command of it fails.
 struct Detached<'s>(&'s Scratch);
 

@@ -11,7 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/clock", &[]),
     ("daemon/protocol", &[]),
     ("daemon/schedule", &["ow-model"]),
-    ("daemon/config", &["ow-model", "ow-reply", "ow-schedule"]),
+    ("daemon/config", &["ow-model", "ow-reply", "ow-schedule", "ow-webhook"]),
     ("daemon/policy", &["ow-model"]),
     ("daemon/reply", &[]),
     ("daemon/webhook", &[]),
@@ -42,7 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "daemon/automation",
         &["ow-clock", "ow-config", "ow-engine", "ow-model", "ow-policy", "ow-schedule", "ow-store", "ow-tool"],
     ),
-    ("daemon/server", &["ow-engine", "ow-model", "ow-policy", "ow-protocol", "ow-schedule", "ow-store"]),
+    ("daemon/server", &["ow-engine", "ow-model", "ow-policy", "ow-protocol", "ow-schedule", "ow-store", "ow-webhook"]),
     (
         "daemon",
         &[
@@ -61,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ow-slack",
             "ow-store",
             "ow-tool",
+            "ow-webhook",
         ],
     ),
     ("ctl/client", &["ow-protocol"]),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ow_client::{Client, ClientError};
 use ow_model::BlobHash;
-use ow_protocol::{PageQuery, RuleTargetView, RuleView, StatusView};
+use ow_protocol::{PageQuery, RuleTargetView, RuleView, StatusView, WebhookView};
 
 use super::Check;
 use super::machine::Machine;
@@ -16,16 +16,20 @@ use crate::program;
 pub(super) struct Answer {
     pub(super) status: Result<StatusView, Failure>,
     pub(super) rules: Vec<RuleView>,
+    pub(super) webhooks: Vec<WebhookView>,
 }
 
 pub(super) async fn ask(owd: &mut Client) -> Answer {
-    match owd.status().await {
-        Ok(status) => match rules(owd).await {
-            Ok(rules) => Answer { status: Ok(status), rules },
-            Err(error) => Answer { status: Err(error.into()), rules: vec![] },
-        },
-        Err(error) => Answer { status: Err(error.into()), rules: vec![] },
+    match whole(owd).await {
+        Ok(answer) => answer,
+        Err(error) => Answer { status: Err(error.into()), rules: vec![], webhooks: vec![] },
     }
+}
+
+async fn whole(owd: &mut Client) -> Result<Answer, ClientError> {
+    let status = owd.status().await?;
+    let rules = rules(owd).await?;
+    Ok(Answer { status: Ok(status), rules, webhooks: owd.webhooks().await?.rows })
 }
 
 async fn rules(owd: &mut Client) -> Result<Vec<RuleView>, ClientError> {
@@ -144,7 +148,7 @@ mod tests {
     }
 
     fn says(status: StatusView) -> Answer {
-        Answer { status: Ok(status), rules: vec![] }
+        Answer { status: Ok(status), rules: vec![], webhooks: vec![] }
     }
 
     fn warning(kind: &str) -> WarningView {
@@ -164,14 +168,14 @@ mod tests {
             uses_left: None,
             used: 0,
         };
-        Answer { status: Ok(status()), rules: vec![rule] }
+        Answer { status: Ok(status()), rules: vec![rule], webhooks: vec![] }
     }
 
     #[test]
     fn an_owd_that_does_not_answer_is_named() {
         assert_eq!(reachable(&says(status())).state, State::Ok);
         let failure = Failure::new(Exit::NotRunning, "not_running", "owd is not running").hint("start it");
-        let check = reachable(&Answer { status: Err(failure), rules: vec![] });
+        let check = reachable(&Answer { status: Err(failure), rules: vec![], webhooks: vec![] });
         assert_eq!((check.state, check.remedy.as_deref()), (State::Fail, Some("start it")));
     }
 

@@ -13,6 +13,7 @@ mod machine;
 mod models;
 mod slack;
 mod system;
+mod webhooks;
 
 use machine::Machine;
 
@@ -103,6 +104,7 @@ fn all(machine: &Machine, answer: &daemon::Answer) -> Vec<Check> {
         system::clock(machine),
         system::service(machine),
     ];
+    checks.extend(webhooks::check(machine, answer));
     checks.push(daemon::damage(answer));
     checks.extend(daemon::warnings(answer));
     checks.push(daemon::programs(machine, answer));

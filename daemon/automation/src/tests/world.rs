@@ -209,6 +209,7 @@ pub(crate) fn check(written: &Written<'_>, now: Timestamp) -> Result<TaskSpec, V
         call_timeout: Span::from_secs(600),
         expiry: Span::from_secs(14 * 86_400),
         reminder: Span::from_secs(86_400),
+        webhooks: vec!["ci".parse().expect("a name")],
     };
     let Written { name, text, file, before } = *written;
     let parsed = match before {

@@ -41,7 +41,12 @@ pub(crate) fn targets(row: &TaskRow) -> Vec<(TargetKey, Target)> {
             };
             Some((TargetKey { task: row.id, watch }, target))
         }
-        Trigger::Cron(_) | Trigger::Every { .. } | Trigger::At(_) | Trigger::After { .. } | Trigger::Startup => None,
+        Trigger::Cron(_)
+        | Trigger::Every { .. }
+        | Trigger::At(_)
+        | Trigger::After { .. }
+        | Trigger::Startup
+        | Trigger::Webhook { .. } => None,
     };
     row.spec.triggers.iter().filter_map(of_trigger).collect()
 }

@@ -36,6 +36,8 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         mail: part(&root, "mail", defaults.mail, mail),
         slack: part(&root, "slack", defaults.slack, |section, _| slack(section)),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
+        listener: part(&root, "listener", defaults.listener, |section, _| super::listener::listener(section)),
+        webhook: part(&root, "webhook", defaults.webhook, |section, _| super::listener::webhooks(section)),
         log: part(&root, "log", defaults.log, |section, defaults| log(section, defaults, &host.home)),
         retention: part(&root, "retention", defaults.retention, retention),
         secrets: part(&root, "secrets", defaults.secrets, |section, _| secrets(section, &host.home)),
@@ -55,7 +57,7 @@ fn part<T>(root: &Section<'_, '_>, key: &'static str, defaults: T, read: impl Fn
     let Some(section) = root.section(key) else { return defaults };
     let part = read(&section, &defaults);
     // There the keys are names.
-    if !matches!(key, "inboxes" | "people" | "provider" | "tool-risk") {
+    if !matches!(key, "inboxes" | "people" | "provider" | "tool-risk" | "webhook") {
         section.finish();
     }
     part

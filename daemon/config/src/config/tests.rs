@@ -82,6 +82,66 @@ fn a_setting_replaces_its_default_and_no_other() {
 }
 
 #[test]
+fn a_hook_has_a_profile_and_secrets_and_headers_of_its_own_only_where_it_chooses_them() {
+    let hook = |text: &str| read(&format!("[webhook.ci]\n{text}")).map(|config| config.webhook.into_values().next());
+    let made = hook("profile = \"generic\"\nsecret = [\"next\", \"last\"]\nid-header = \"X-Id\"\nbody-limit = 16");
+    let made = made.expect("it is right").expect("a hook");
+    assert_eq!(
+        (made.secret.as_slice(), made.body_limit, made.per_minute),
+        (&["next".into(), "last".into()][..], 16, 600)
+    );
+    let scheme = made.scheme();
+    assert_eq!((scheme.signature_header.as_str(), scheme.id_header.as_deref()), ("X-Signature", Some("X-Id")));
+
+    faults(
+        "[webhook.ci]\nprofile = \"github\"\n[webhook.\"My Hook\"]\nprofile = \"gitthub\"\nsecret = \"it is a secret\"\n",
+        expect![[r#"
+            owd.toml:1:1: webhook.ci: no `secret`: anybody could deliver; keep one with `owctl secret set NAME` and name it: `secret = "NAME"`
+            owd.toml:3:1: webhook.My Hook: webhook name `My Hook` holds 'M'; use lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or digit; choose such a name, as `[webhook.ci]`
+            owd.toml:4:11: webhook.My Hook.profile = "gitthub": not one of the known values; did you mean "github"?
+            owd.toml:5:10: webhook.My Hook.secret = [redacted]: not the name of a secret; keep one with `owctl secret set NAME` and name it: `secret = "NAME"`
+        "#]],
+    );
+    faults(
+        "[webhook.ci]\nprofile = \"github\"\nsecret = \"x\"\nid-header = \"X Id\"\nsignature-header = \"X-Sig\"\nbody-limit = 17\nper-minute = 0\nlimit = 1\n",
+        expect![[r#"
+            owd.toml:4:13: webhook.ci.id-header = "X Id": not a header; write a header's name, as `X-Signature`
+            owd.toml:5:20: webhook.ci.signature-header = "X-Sig": a header that this profile does not choose; remove it; it is for the profile `generic`
+            owd.toml:6:14: webhook.ci.body-limit = 17: not between 1 and 16; choose a number within these bounds
+            owd.toml:7:14: webhook.ci.per-minute = 0: not between 1 and 1000000; choose a number within these bounds
+            owd.toml:8:1: webhook.ci.limit: unknown key; remove it, or use one of `body-limit`, `event-header`, `id-header`, `per-minute`, `profile`, `secret`, `signature-header`, `timestamp-header`
+        "#]],
+    );
+    faults(
+        "[webhook.ci]\nsecret = []\n[webhook.a]\nprofile = \"slack\"\nsecret = 5\n",
+        expect![[r#"
+        owd.toml:1:1: webhook.ci: no `profile`; say how its senders sign: github, gitlab, stripe, slack, linear, standard, generic, bearer
+        owd.toml:2:10: webhook.ci.secret = []: 0 secrets; name one to 8
+        owd.toml:5:10: webhook.a.secret = 5: expected a secret's name, or a list of them, found a number; keep one with `owctl secret set NAME` and name it: `secret = "NAME"`
+    "#]],
+    );
+}
+
+#[test]
+fn the_listener_has_an_address_and_what_senders_reach_it_by() {
+    let config =
+        read("[listener]\naddress = \"0.0.0.0:8787\"\nurl = \"https://example.org/owd/\"\n").expect("it is right");
+    assert_eq!(config.listener.url.as_deref(), Some("https://example.org/owd"));
+    assert!(config.listener.is_exposed());
+    assert!(!read("[listener]\naddress = \"[::1]:0\"\n").expect("it is right").listener.is_exposed());
+    faults(
+        "[listener]\naddress = \"localhost\"\nurl = \"hooks.example.org\"\n",
+        expect![[r#"
+        owd.toml:2:11: listener.address = "localhost": not an address with a port; write an address and a port, as `127.0.0.1:8787`
+        owd.toml:3:7: listener.url = "hooks.example.org": not an http or https address without a query; write what senders reach it by, as `https://hooks.example.org` or `https://example.org/owd`
+    "#]],
+    );
+    for bad in ["https://", "https:///x", "ftp://x", "https://x?y", "https://x/#", "https://a b", "https://u@x"] {
+        assert!(read(&format!("[listener]\nurl = \"{bad}\"\n")).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn an_account_is_a_person() {
     let config =
         read("[people.ada]\nuids = [1000]\n[people.bob]\nusers = [\"bob\"]\ninboxes = [\"work\"]\n[inboxes.work]\n")

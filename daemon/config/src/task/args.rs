@@ -103,6 +103,33 @@ pub(super) fn check_condition(document: &Document<'_>, place: &Place, text: &str
     }
 }
 
+/// Checks what a trigger wants of an event: the same expressions, over `event` alone.
+pub(super) fn check_when(document: &Document<'_>, place: &Place, text: &str) -> Option<()> {
+    if text.trim_start().starts_with("{{") {
+        let remedy = "write the expression without braces, as `when = \"event.name == 'push'\"`";
+        document.fault(place, "`when` is an expression already", remedy);
+        return None;
+    }
+    match template::names_of_condition(text) {
+        Ok(read) => match read.iter().find(|name| name.split('.').next() != Some("event")) {
+            None => Some(()),
+            Some(other) => {
+                let message = format!("`{other}` is not known before there is a run");
+                document.fault(
+                    place,
+                    message,
+                    "compare what was delivered: `event.name`, `event.payload`, `event.headers`",
+                );
+                None
+            }
+        },
+        Err(error) => {
+            note(document, place, &error);
+            None
+        }
+    }
+}
+
 fn note(document: &Document<'_>, place: &Place, error: &TemplateError) {
     document.fault(place, error.fault.to_string(), error.remedy());
 }

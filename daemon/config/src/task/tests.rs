@@ -41,7 +41,10 @@ fn host() -> Host {
 }
 
 fn defaults() -> TaskDefaults {
-    Config::new(&host()).task_defaults(&host())
+    TaskDefaults {
+        webhooks: vec!["ci".parse().expect("a name"), "stripe".parse().expect("a name")],
+        ..Config::new(&host()).task_defaults(&host())
+    }
 }
 
 fn now() -> Timestamp {
@@ -194,6 +197,11 @@ fn every_form_of_a_trigger_is_read() {
         (r#"after = "other""#, "After { task: TaskName(\"other\"), on: Success }"),
         (r#"after = { task = "other", on = "any" }"#, "After { task: TaskName(\"other\"), on: Any }"),
         ("startup = true", "Startup"),
+        (r#"webhook = "ci""#, "Webhook { hook: WebhookName(\"ci\"), when: None }"),
+        (
+            r#"webhook = { hook = "ci", when = "event.name == 'push'" }"#,
+            "Webhook { hook: WebhookName(\"ci\"), when: Some(\"event.name == 'push'\") }",
+        ),
         (
             r#"watch = { path = "/srv/in/", on = ["move"], settle = "0s" }"#,
             "Watch { path: \"/srv/in\", glob: None, settle: Span(0), on: [Move] }",
@@ -203,6 +211,35 @@ fn every_form_of_a_trigger_is_read() {
             "timezone = \"Europe/Paris\"\n[[trigger]]\n{text}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n"
         ));
         assert_eq!(format!("{:?}", spec.triggers[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_webhook_is_one_that_there_is_and_its_filter_asks_the_event_alone() {
+    for (trigger, fault) in [
+        (r#""cii""#, "trigger[1].webhook = \"cii\": no such webhook; did you mean \"ci\"?"),
+        (
+            r#""gitea""#,
+            "trigger[1].webhook = \"gitea\": no such webhook; add `[webhook.gitea]` to owd.toml, then `owctl reload`",
+        ),
+        ("{}", "trigger[1].webhook: no `hook`; name the webhook, as `hook = \"ci\"`"),
+        (
+            r#"{ hook = "ci", when = "{{ event.name }}" }"#,
+            "trigger[1].webhook.when = \"{{ event.name }}\": `when` is an expression already; write the expression without braces, as `when = \"event.name == 'push'\"`",
+        ),
+        (
+            r#"{ hook = "ci", when = "slot.date == event.day" }"#,
+            "trigger[1].webhook.when = \"slot.date == event.day\": `slot.date` is not known before there is a run; compare what was delivered: `event.name`, `event.payload`, `event.headers`",
+        ),
+        (
+            r#"{ hook = "ci", when = "payload.ref == 1" }"#,
+            "trigger[1].webhook.when = \"payload.ref == 1\": unknown name `payload`; begin with `task`, `slot`, `run`, `event` or `steps`; put a text in quotes",
+        ),
+    ] {
+        let text = format!("[[trigger]]\nwebhook = {trigger}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n");
+        let faults = read(&text).expect_err(trigger);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].to_string().ends_with(fault), "{}\n{fault}", faults[0]);
     }
 }
 
@@ -268,8 +305,8 @@ fn an_unknown_key_is_told_which_was_meant() {
     trigger_faults(
         "cron = \"@daily\"\ntz = \"UTC\"",
         expect![[r#"
-        tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `startup`, `watch`
-    "#]],
+            tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `startup`, `watch`, `webhook`
+        "#]],
     );
     trigger_faults(
         "watch = { path = \"/a\", globs = \"*\" }",
@@ -430,8 +467,8 @@ fn a_trigger_has_exactly_one_occasion_that_can_come() {
     trigger_faults(
         "",
         expect![[r#"
-        tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `after` or `startup`
-    "#]],
+            tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `webhook`, `after` or `startup`
+        "#]],
     );
     trigger_faults(
         "cron = \"@daily\"\nevery = \"1h\"",

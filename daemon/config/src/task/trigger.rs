@@ -6,14 +6,16 @@ use std::path::Path;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
-use ow_model::{AfterEnd, Span, TaskName, TaskSpec, Trigger, WatchKind};
+use ow_model::{AfterEnd, Span, TaskName, TaskSpec, Trigger, WatchKind, WebhookName};
 use ow_schedule::{Cron, CronError};
 use toml::de::DeValue;
 
 use super::absolute_path;
+use super::args::check_when;
 use crate::document::{Found, Section, Wanted};
+use crate::suggest::nearest;
 
-const KINDS: &str = "`cron`, `every`, `at`, `watch`, `after` or `startup`";
+const KINDS: &str = "`cron`, `every`, `at`, `watch`, `webhook`, `after` or `startup`";
 const SETTLE: Span = Span::from_secs(2);
 const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 
@@ -23,6 +25,8 @@ pub(super) struct Setting<'s> {
     pub(super) home: &'s Path,
     pub(super) zone: &'s TimeZone,
     pub(super) now: Timestamp,
+    /// The webhooks that there are.
+    pub(super) webhooks: &'s [WebhookName],
     /// The task as it is, if it exists.
     pub(super) before: Option<&'s TaskSpec>,
 }
@@ -43,7 +47,7 @@ pub(super) fn triggers(root: &Section<'_, '_>, setting: &Setting<'_>) -> Vec<Tri
 }
 
 fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
-    let present: Vec<&str> = ["cron", "every", "at", "watch", "after", "startup"]
+    let present: Vec<&str> = ["cron", "every", "at", "watch", "webhook", "after", "startup"]
         .into_iter()
         .filter(|kind| section.value(kind).is_some())
         .collect();
@@ -76,6 +80,7 @@ fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> 
         "every" => every(section, setting),
         "at" => at(section, setting),
         "watch" => watch(section, setting),
+        "webhook" => webhook(section, setting),
         "after" => after(section, setting),
         _ => startup(section),
     }
@@ -195,6 +200,40 @@ fn glob_fault(glob: &str) -> Option<(&'static str, &'static str)> {
         Some(_) => Some(("a `{` that is never closed", "close it with `}`, or write `\\{` for the letter")),
         None => None,
     }
+}
+
+/// `webhook = "ci"`, or a table with what must hold of a delivery.
+fn webhook(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
+    let value = section.value("webhook")?;
+    if !matches!(value.get_ref(), DeValue::Table(_)) {
+        return Some(Trigger::Webhook { hook: hook_name(section, "webhook", setting)?, when: None });
+    }
+    let webhook = section.section("webhook")?;
+    let document = webhook.document();
+    if webhook.value("hook").is_none() {
+        document.fault_without_value(webhook.place(), "no `hook`", "name the webhook, as `hook = \"ci\"`");
+    }
+    let hook = hook_name(&webhook, "hook", setting);
+    let when = match webhook.text("when") {
+        None => Some(None),
+        Some(Found { value, place }) => check_when(document, &place, &value).map(|()| Some(value)),
+    };
+    webhook.finish();
+    Some(Trigger::Webhook { hook: hook?, when: when? })
+}
+
+fn hook_name(section: &Section<'_, '_>, key: &'static str, setting: &Setting<'_>) -> Option<WebhookName> {
+    let remedy = "write the name of a webhook, as `owctl webhook list` shows it";
+    let Found { value: hook, place } = section.read(key, remedy, str::parse::<WebhookName>)?;
+    if setting.webhooks.contains(&hook) {
+        return Some(hook);
+    }
+    let remedy = match nearest(hook.as_str(), setting.webhooks.iter().map(WebhookName::as_str)) {
+        Some(meant) => format!("did you mean \"{meant}\"?"),
+        None => format!("add `[webhook.{hook}]` to owd.toml, then `owctl reload`"),
+    };
+    section.document().fault(&place, "no such webhook", remedy);
+    None
 }
 
 fn after(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {

@@ -174,6 +174,10 @@ fn put_trigger(lines: &mut Lines, trigger: &Trigger) {
             lines.put("after", &format!("{{ task = {}, on = {on} }}", text(task.as_str())));
         }
         Trigger::Startup => lines.put("startup", "true"),
+        Trigger::Webhook { hook, when: None } => lines.put("webhook", &text(hook.as_str())),
+        Trigger::Webhook { hook, when: Some(when) } => {
+            lines.put("webhook", &format!("{{ hook = {}, when = {} }}", text(hook.as_str()), text(when)));
+        }
     }
 }
 

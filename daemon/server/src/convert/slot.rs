@@ -12,13 +12,7 @@ pub(crate) fn slot_view(record: &SlotRecord, run_state: Option<String>) -> SlotV
         SlotKey::Event(key) => ("event", key.to_string(), None, 1),
         SlotKey::Manual(run) => ("manual", run.to_string(), None, 1),
     };
-    let (word, why, run): (_, Option<&String>, Option<&RunId>) = match disposition {
-        Disposition::Fired { run } => ("fired", None, Some(run)),
-        Disposition::Skipped { why } => ("skipped", Some(why), None),
-        Disposition::Missed { why, folded_into } => ("missed", Some(why), folded_into.as_ref()),
-        Disposition::Superseded { by, why } => ("superseded", Some(why), by.as_ref()),
-        Disposition::Voided { why } => ("voided", Some(why), None),
-    };
+    let (word, why, run) = self::disposition(disposition);
     SlotView {
         kind: kind.into(),
         key,
@@ -29,5 +23,16 @@ pub(crate) fn slot_view(record: &SlotRecord, run_state: Option<String>) -> SlotV
         run: run.map(ToString::to_string),
         run_state,
         recorded_at: instant(*recorded_at),
+    }
+}
+
+/// Its word, why, and the run that it names.
+pub(crate) const fn disposition(disposition: &Disposition) -> (&'static str, Option<&String>, Option<&RunId>) {
+    match disposition {
+        Disposition::Fired { run } => ("fired", None, Some(run)),
+        Disposition::Skipped { why } => ("skipped", Some(why), None),
+        Disposition::Missed { why, folded_into } => ("missed", Some(why), folded_into.as_ref()),
+        Disposition::Superseded { by, why } => ("superseded", Some(why), by.as_ref()),
+        Disposition::Voided { why } => ("voided", Some(why), None),
     }
 }

@@ -17,7 +17,8 @@ pub(crate) struct Status {
 
 pub(crate) fn status_view(status: Status) -> StatusView {
     let Status { about, now, stats, wake, warnings, damage } = status;
-    let About { version, pid, started_at, config_dir, data_dir, socket, tcp, log, zone, workers, stopping } = about;
+    let About { version, pid, started_at, config_dir, data_dir, socket, tcp, listener, log, zone, workers, stopping } =
+        about;
     let StoreStats {
         tasks,
         tasks_paused,
@@ -49,6 +50,7 @@ pub(crate) fn status_view(status: Status) -> StatusView {
         data_dir: path(&data_dir),
         socket: path(&socket),
         tcp,
+        listener: listener.map(|listener| listener.address.to_string()),
         log,
         paused_all,
         tasks,

@@ -94,5 +94,7 @@ fn trigger_words(trigger: &Trigger) -> String {
             format!("after {task} ({end})")
         }
         Trigger::Startup => "startup".into(),
+        Trigger::Webhook { hook, when: None } => format!("webhook {hook}"),
+        Trigger::Webhook { hook, when: Some(when) } => format!("webhook {hook} when {when}"),
     }
 }

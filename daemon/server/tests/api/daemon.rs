@@ -55,6 +55,7 @@ impl Daemon {
                 person: Person("anna".into()),
                 allowed_origins: vec![ALLOWED_ORIGIN.into()],
             }),
+            webhooks: None,
             lineage,
         };
         let mut running = JoinSet::new();
@@ -326,6 +327,7 @@ impl Control for FakeControl {
             data_dir: "/var/lib/owd".into(),
             socket: "/run/owd/owd.sock".into(),
             tcp: None,
+            listener: None,
             log: "stderr".into(),
             zone: "Europe/Paris".into(),
             workers: 4,

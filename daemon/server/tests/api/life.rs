@@ -61,7 +61,7 @@ async fn a_listener_that_a_service_manager_opened_is_served_and_left_in_place() 
     let path = daemon.folder().join("inherited.sock");
     let server = Server::from_listener(UnixListener::bind(&path).unwrap());
     let stop = CancellationToken::new();
-    let options = Options { tcp: None, lineage: Lineage::of(vec![]) };
+    let options = Options { tcp: None, webhooks: None, lineage: Lineage::of(vec![]) };
     let mut running = JoinSet::new();
     running.spawn(server.serve(
         Arc::clone(&daemon.store) as _,

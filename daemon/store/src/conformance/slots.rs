@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use ow_model::{
-    AfterEnd, CatchUp, Cause, Disposition, Failure, Outcome, PauseReason, RunState, SlotKey, SlotRecord, TaskSource,
-    Trigger,
+    AfterEnd, CatchUp, Cause, Disposition, EventKey, Failure, Outcome, PauseReason, RunState, SlotKey, SlotRecord,
+    TaskSource, Trigger,
 };
 
 use super::Place;
 use super::support::{at, begin, claim, cron, end, event, failed, later, name, noon, save, spec, take};
-use crate::{Accepted, Claim, RunFilter};
+use crate::{Accepted, Claim, EventFate, Offer, Offered, RunFilter, TaskRow};
 
 fn is_fired(record: &SlotRecord) -> bool {
     matches!(record.disposition, Disposition::Fired { .. })
@@ -128,6 +128,41 @@ pub async fn an_event_is_accepted_once(place: &impl Place) {
     let unknown = store.accept_events(&[event("a", "3"), event("nobody", "1")], noon()).await;
     assert!(unknown.is_err(), "{unknown:?}");
     assert_eq!(store.task(&name("a")).await.expect("read").expect("there").waiting, 2, "all or none");
+}
+
+pub async fn an_unwanted_event_has_its_record_and_is_new_once_it_is_wanted(place: &impl Place) {
+    let store = place.open().await;
+    let on = |hook: &str| Trigger::Webhook { hook: hook.parse().expect("a name"), when: None };
+    let task = save(&store, &spec("a", vec![on("ci"), on("ci")]), noon()).await;
+    save(&store, &spec("b", vec![on("other")]), noon()).await;
+    let listening = |rows: Vec<TaskRow>| rows.into_iter().map(|row| row.spec.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(listening(store.tasks_on("webhook:ci").await.expect("read")), ["a"]);
+
+    let offer = |task: &str, key: &str, unwanted: Option<&str>| Offer {
+        event: event(task, key),
+        unwanted: unwanted.map(str::to_owned),
+    };
+    let first = [offer("a", "1", Some("`when` is false")), offer("gone", "1", None), offer("a", "2", None)];
+    let accepted = store.offer_events(&first, noon()).await.expect("offered");
+    assert_eq!(accepted, [Offered::Unwanted, Offered::New]);
+    let fate = async |key: &str| store.event_fate(task, &EventKey(key.into())).await.expect("read");
+    let why = "not wanted: `when` is false".to_owned();
+    assert_eq!(fate("1").await, Some(EventFate::Recorded(Disposition::Skipped { why })));
+    assert_eq!((fate("2").await, fate("3").await), (Some(EventFate::Waiting), None));
+    assert_eq!(store.task(&name("a")).await.expect("read").expect("there").waiting, 1);
+
+    let again = store.offer_events(&first, noon()).await.expect("offered");
+    assert_eq!(again, [Offered::Known, Offered::Known]);
+    let wanted = store.offer_events(&[offer("a", "1", None)], later(noon(), 1)).await.expect("offered");
+    assert_eq!(wanted, [Offered::New]);
+    assert_eq!(fate("1").await, Some(EventFate::Waiting));
+    claim(&store, later(noon(), 2), noon()).await;
+    assert!(matches!(fate("1").await, Some(EventFate::Recorded(Disposition::Fired { .. }))));
+    let refused = store.offer_events(&[offer("a", "1", Some("no"))], later(noon(), 3)).await.expect("offered");
+    assert_eq!(refused, [Offered::Known]);
+
+    store.delete_task(&name("a"), later(noon(), 4)).await.expect("deleted");
+    assert_eq!(listening(store.tasks_on("webhook:ci").await.expect("read")), Vec::<String>::new());
 }
 
 pub async fn events_wait_for_a_running_run_and_go_to_the_next_together(place: &impl Place) {

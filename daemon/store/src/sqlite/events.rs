@@ -4,11 +4,11 @@ use ow_model::{
 };
 use rusqlite::params;
 
-use super::slots::record_slot;
+use super::slots::{self, record_slot};
 use super::tasks::{self, Head};
 use super::view::{Source, View, json, micros};
 use super::writer::Tx;
-use crate::{Accepted, StoreError, TaskError};
+use crate::{Accepted, EventFate, Offer, Offered, StoreError, TaskError};
 
 const EVENTS: Source = Source { table: "events", key: 0 };
 
@@ -46,6 +46,49 @@ pub(crate) fn accept(tx: &Tx<'_>, task: TaskId, event: &NewEvent, now: Timestamp
         params![task.0, micros(now)],
     )?;
     Ok(Accepted::New)
+}
+
+/// What the record of an event begins with that its task did not want.
+const UNWANTED: &str = "not wanted: ";
+
+pub(crate) fn offer(tx: &mut Tx<'_>, offers: &[Offer], now: Timestamp) -> Result<Vec<Offered>, StoreError> {
+    let mut offered = Vec::with_capacity(offers.len());
+    for Offer { event, unwanted } in offers {
+        let Some(head) = tasks::live(tx, &event.task)? else { continue };
+        offered.push(match (fate(tx, head.id, &event.key)?, unwanted) {
+            (None, None) => taken(accept(tx, head.id, event, now)?),
+            (Some(EventFate::Recorded(Disposition::Skipped { why })), None) if why.starts_with(UNWANTED) => {
+                tx.change(
+                    "DELETE FROM slots WHERE task = ?1 AND kind = 2 AND key = ?2",
+                    params![head.id.0, event.key.0],
+                )?;
+                taken(accept(tx, head.id, event, now)?)
+            }
+            (None, Some(why)) => {
+                let why = format!("{UNWANTED}{why}");
+                record_slot(tx, &head, &SlotKey::Event(event.key.clone()), &Disposition::Skipped { why }, now)?;
+                Offered::Unwanted
+            }
+            (Some(_), _) => Offered::Known,
+        });
+    }
+    Ok(offered)
+}
+
+const fn taken(accepted: Accepted) -> Offered {
+    match accepted {
+        Accepted::New => Offered::New,
+        Accepted::Duplicate => Offered::Known,
+    }
+}
+
+pub(crate) fn fate(view: &View<'_>, task: TaskId, key: &EventKey) -> Result<Option<EventFate>, StoreError> {
+    if let Some(disposition) = slots::of_event(view, task, key)? {
+        return Ok(Some(EventFate::Recorded(disposition)));
+    }
+    let sql = "SELECT id FROM events WHERE task = ?1 AND key = ?2";
+    let waits = view.row(EVENTS, sql, params![task.0, key.0], |record| record.int(0))?;
+    Ok(waits.map(|_| EventFate::Waiting))
 }
 
 pub(crate) fn waiting(view: &View<'_>, head: &Head) -> Result<Vec<WaitingEvent>, StoreError> {

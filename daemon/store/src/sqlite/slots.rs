@@ -77,6 +77,16 @@ pub(crate) fn shorten(tx: &Tx<'_>, id: i64, key: &SlotKey) -> Result<(), StoreEr
     Ok(())
 }
 
+/// What became of an event.
+pub(crate) fn of_event(view: &View<'_>, task: TaskId, key: &EventKey) -> Result<Option<Disposition>, StoreError> {
+    view.row(
+        SLOTS,
+        "SELECT id, disposition FROM slots WHERE task = ?1 AND kind = 2 AND key = ?2",
+        params![task.0, key.0],
+        |record| record.json(1),
+    )
+}
+
 /// The records of a schedule that reach past an instant.
 pub(crate) fn past(view: &View<'_>, task: TaskId, now: Timestamp) -> Result<Vec<(i64, SlotRecord)>, StoreError> {
     view.rows(

@@ -230,6 +230,10 @@ pub(crate) fn write_revision(
     let watches = spec.triggers.iter().any(|trigger| matches!(trigger, Trigger::Watch { .. }));
     let starts = spec.triggers.contains(&Trigger::Startup);
     tx.change("UPDATE tasks SET has_watch = ?2, has_startup = ?3 WHERE id = ?1", params![task.0, watches, starts])?;
+    tx.change("DELETE FROM event_sources WHERE task = ?1", [task.0])?;
+    for source in spec.triggers.iter().filter_map(event_source) {
+        tx.change("INSERT OR IGNORE INTO event_sources (source, task) VALUES (?1, ?2)", params![source, task.0])?;
+    }
     tx.change("DELETE FROM after_edges WHERE task = ?1", [task.0])?;
     for trigger in &spec.triggers {
         if let Trigger::After { task: source, on } = trigger {
@@ -240,6 +244,26 @@ pub(crate) fn write_revision(
         }
     }
     Ok(())
+}
+
+/// What a trigger listens to that comes from outside, whoever brings it.
+fn event_source(trigger: &Trigger) -> Option<String> {
+    match trigger {
+        Trigger::Webhook { hook, when: _ } => Some(hook.source()),
+        Trigger::Cron(_)
+        | Trigger::Every { .. }
+        | Trigger::At(_)
+        | Trigger::Watch { .. }
+        | Trigger::After { .. }
+        | Trigger::Startup => None,
+    }
+}
+
+pub(crate) fn tasks_on(view: &View<'_>, source: &str) -> Result<Vec<TaskRow>, StoreError> {
+    let sql = format!(
+        "{ROW} JOIN event_sources e ON e.task = t.id WHERE e.source = ?1 AND t.state <> 'deleted' ORDER BY t.name"
+    );
+    view.rows(REVISIONS, &sql, [source], row_of)
 }
 
 /// Plans a task anew from its row as it now is.
@@ -268,6 +292,7 @@ pub(crate) fn delete_task(tx: &mut Tx<'_>, name: &TaskName, now: Timestamp) -> R
     }
     // A later task of the same name starts without its permissions.
     tx.change("DELETE FROM rules WHERE task_name = ?1", [name.as_str()])?;
+    tx.change("DELETE FROM event_sources WHERE task = ?1", [head.id.0])?;
     tx.change("DELETE FROM after_edges WHERE task = ?1", [head.id.0])?;
     tx.change("DELETE FROM watch_seen WHERE task = ?1", [head.id.0])?;
     tx.change(

@@ -60,6 +60,17 @@ fn trigger() -> impl Strategy<Value = Trigger> {
         ("[a-z]{8}", prop::sample::select(vec![AfterEnd::Success, AfterEnd::Failure, AfterEnd::Any]))
             .prop_map(|(task, on)| Trigger::After { task: task.parse().expect("a well-formed name"), on }),
         Just(Trigger::Startup),
+        (
+            prop::sample::select(vec!["ci", "stripe"]),
+            prop::option::of(prop::sample::select(vec![
+                "event.name == \"push\"",
+                "event.payload.n > 1 and 'it''s' in event.body"
+            ])),
+        )
+            .prop_map(|(hook, when)| Trigger::Webhook {
+                hook: hook.parse().expect("a well-formed name"),
+                when: when.map(str::to_owned),
+            }),
     ]
 }
 

@@ -1,0 +1,174 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use jiff::Timestamp;
+use ow_model::{EventKey, RunId, WebhookName};
+use ow_store::StoreError;
+use ow_webhook::{Headers, Profile, payload, verify};
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout};
+
+use super::hooks::{Webhook, Webhooks};
+use crate::limits::{HOOK_BODY_ROOM, HOOK_BODY_TIME, HOOK_RETRY};
+
+/// Takes deliveries whose sender is proven.
+#[async_trait]
+pub trait Deliveries: Send + Sync + 'static {
+    fn now(&self) -> Timestamp;
+
+    /// Durable for every task that wants it before this returns. False: all of them had it already.
+    async fn accept(&self, delivery: NewDelivery) -> Result<bool, StoreError>;
+}
+
+/// A delivery at a hook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDelivery {
+    pub hook: WebhookName,
+    pub key: EventKey,
+    /// What templates read as `event`.
+    pub data: Value,
+}
+
+/// What every request at the listener is served from.
+struct Door {
+    hooks: Arc<Webhooks>,
+    deliveries: Arc<dyn Deliveries>,
+    /// KiB of bodies that may be in memory at a time, whoever sends them.
+    room: Semaphore,
+}
+
+/// The whole of what the listener answers to.
+pub(crate) fn router(hooks: Arc<Webhooks>, deliveries: Arc<dyn Deliveries>) -> Router {
+    let door = Door { hooks, deliveries, room: Semaphore::new(HOOK_BODY_ROOM / 1024) };
+    Router::new()
+        .route("/hooks/{name}", post(deliver))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .with_state(Arc::new(door))
+}
+
+async fn deliver(State(door): State<Arc<Door>>, Path(name): Path<String>, request: Request) -> Response {
+    let hook = name.parse().ok().and_then(|name| door.hooks.find(&name));
+    let Some(hook) = hook else { return StatusCode::NOT_FOUND.into_response() };
+    match door.take(&hook, request).await {
+        Ok(answer) => answer,
+        Err(refused) => {
+            if let Some(why) = &refused.why {
+                hook.note_refused(why, door.deliveries.now());
+            }
+            refused.into_response()
+        }
+    }
+}
+
+impl Door {
+    async fn take(&self, hook: &Webhook, request: Request) -> Result<Response, Refused> {
+        let settings = &hook.settings;
+        let (parts, body) = request.into_parts();
+        // Kept until the delivery is stored.
+        let (body, _room) = self.read(body, settings.body_limit).await?;
+        let headers = headers(&parts.headers);
+        let now = self.deliveries.now();
+        let delivery = verify(&settings.scheme, &settings.keys, &headers, &body, now)
+            .map_err(|refusal| Refused::with(StatusCode::UNAUTHORIZED, refusal.to_string()))?;
+        hook.admit(Instant::now()).map_err(|wait| Refused::later(StatusCode::TOO_MANY_REQUESTS, wait.as_secs() + 1))?;
+        let payload =
+            payload(&headers, &body).map_err(|error| Refused::with(StatusCode::BAD_REQUEST, error.to_string()))?;
+        if let Some(challenge) = challenge(settings.scheme.profile, &payload.value) {
+            return Ok(([(CONTENT_TYPE, "text/plain")], challenge).into_response());
+        }
+        drop(body);
+        // Without a way to tell it from others, each is one of its own.
+        let key = delivery.key.clone().unwrap_or_else(|| format!("once:{}", RunId::random()));
+        let new = NewDelivery {
+            key: EventKey(format!("{}:{key}", settings.name.source())),
+            data: payload.into_event(settings.name.as_str(), &delivery, &headers, &settings.keys),
+            hook: settings.name.clone(),
+        };
+        let is_new = self.deliveries.accept(new).await.map_err(|error| {
+            tracing::error!(hook = %settings.name, error = &error as &dyn std::error::Error, "delivery not stored");
+            Refused::later(StatusCode::SERVICE_UNAVAILABLE, HOOK_RETRY.as_secs())
+        })?;
+        hook.note_taken(is_new);
+        let (status, word) = if is_new { (StatusCode::ACCEPTED, "accepted") } else { (StatusCode::OK, "known") };
+        tracing::debug!(hook = %settings.name, status = word, "delivery taken");
+        let answer = format!("{{\"status\":\"{word}\"}}\n");
+        Ok((status, [(CONTENT_TYPE, "application/json")], answer).into_response())
+    }
+
+    /// Reads a body of at most `limit` bytes. A longer one is refused by its announced length before a byte of it is read,
+    /// and without one as soon as it is too long.
+    async fn read(&self, body: Body, limit: usize) -> Result<(Vec<u8>, SemaphorePermit<'_>), Refused> {
+        let too_large = || Refused::with(StatusCode::PAYLOAD_TOO_LARGE, format!("larger than {limit} bytes"));
+        let announced = body.size_hint();
+        if announced.lower() > limit as u64 {
+            return Err(too_large());
+        }
+        let expected = announced.exact().and_then(|length| usize::try_from(length).ok()).unwrap_or(limit);
+        let reading = async {
+            let kib = u32::try_from(expected.div_ceil(1024)).expect("a limit is a few MiB");
+            let room = self.room.acquire_many(kib).await.expect("the semaphore is never closed");
+            let mut body = body;
+            let mut read = vec![];
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|_| Refused::with(StatusCode::BAD_REQUEST, "the body was cut off"))?;
+                let Some(data) = frame.data_ref() else { continue };
+                if read.len() + data.len() > limit {
+                    return Err(too_large());
+                }
+                read.extend_from_slice(data);
+            }
+            Ok((read, room))
+        };
+        let slow = |_| Err(Refused::with(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"));
+        timeout(HOOK_BODY_TIME, reading).await.unwrap_or_else(slow)
+    }
+}
+
+fn headers(map: &HeaderMap) -> Headers {
+    Headers::new(map.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
+}
+
+/// What Slack wants back once, when the address is entered there.
+fn challenge(profile: Profile, payload: &Value) -> Option<String> {
+    const LIMIT: usize = 1024;
+    let asks = profile == Profile::Slack && payload["type"] == "url_verification";
+    payload["challenge"].as_str().filter(|text| asks && text.len() <= LIMIT).map(str::to_owned)
+}
+
+/// Why a delivery was not taken.
+struct Refused {
+    status: StatusCode,
+    /// For the person whose owd this is, and not for the sender.
+    why: Option<String>,
+    retry_after: Option<u64>,
+}
+
+impl Refused {
+    fn with(status: StatusCode, why: impl Into<String>) -> Self {
+        Self { status, why: Some(why.into()), retry_after: None }
+    }
+
+    fn later(status: StatusCode, seconds: u64) -> Self {
+        Self { status, why: None, retry_after: Some(seconds) }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
