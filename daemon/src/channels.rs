@@ -5,13 +5,31 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use ow_config::{Config, Escalation, NamedInboxConfig, QuietHours};
-use ow_inbox::{Channels, Hours, InboxRoutes};
+use ow_inbox::{Channels, Desktop, Hours, InboxRoutes, Ntfy, Webhook, WebhookKeys};
 use ow_model::{InboxBinding, InboxName, ZoneName};
+use ow_secret::Secrets;
 use ow_store::{RouteItems, Store};
 
 /// Has what is written from now on told by this configuration.
-pub(crate) fn apply(store: &dyn Store, _channels: &Channels, config: &Config) {
+pub(crate) fn apply(store: &dyn Store, channels: &Channels, config: &Config, secrets: &Arc<Secrets>) {
     store.route_items(routes(config));
+    channels.set("desktop", Arc::new(Desktop));
+    channels.set("ntfy", Arc::new(Ntfy));
+    channels.set("webhook", Arc::new(Webhook::new(Arc::new(ow_server::shown_item), webhook_keys(config, secrets))));
+}
+
+/// By which keys calls of webhooks are signed.
+fn webhook_keys(config: &Config, secrets: &Arc<Secrets>) -> Arc<WebhookKeys> {
+    let signed = config.inboxes.values().filter_map(|inbox| inbox.webhook.clone().zip(inbox.webhook_secret.clone()));
+    let (names, secrets): (BTreeMap<String, String>, _) = (signed.collect(), Arc::clone(secrets));
+    Arc::new(move |url| {
+        let Some(name) = names.get(url) else { return Ok(None) };
+        let value = name.parse().ok().and_then(|name| secrets.value(&name));
+        match value {
+            Some(value) => Ok(Some(value.expose().to_owned())),
+            None => Err(format!("there is no secret `{name}` to sign with; set it: owctl secret set {name}")),
+        }
+    })
 }
 
 /// None where nothing is bound: then nothing is written, and nobody wakes.
@@ -20,6 +38,11 @@ fn routes(config: &Config) -> Option<Arc<RouteItems>> {
         config.inboxes.iter().map(|(name, inbox)| (name.clone(), routes_of(inbox, &config.timezone))).collect();
     let is_bound = inboxes.values().any(|routes| !routes.told.is_empty() || routes.escalation.is_some());
     is_bound.then(|| Arc::new(move |inbox: &InboxName, now| ow_inbox::route(&inboxes, inbox, now)) as Arc<RouteItems>)
+}
+
+/// All that this inbox is bound to.
+pub(crate) fn bindings(config: &Config, inbox: &InboxName) -> Vec<InboxBinding> {
+    config.inboxes.get(inbox).map_or(vec![], |inbox| routes_of(inbox, &config.timezone).told)
 }
 
 fn routes_of(inbox: &NamedInboxConfig, default_zone: &ZoneName) -> InboxRoutes {

@@ -11,7 +11,7 @@ use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
 use ow_mail::{Desk, Taken};
-use ow_model::{Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
+use ow_model::{InboxBinding, InboxName, Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
 use ow_server::{About, Control, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
@@ -86,7 +86,7 @@ impl OwdControl {
                 let defaults = config.task_defaults(&facts.host);
                 facts.engine.reload_hooks(hooks(&config, &facts.paths));
                 show_arguments(&facts.store, &config, &secrets);
-                crate::channels::apply(&*facts.store, &facts.channels, &config);
+                crate::channels::apply(&*facts.store, &facts.channels, &config, &secrets);
                 facts.webhooks.replace(crate::webhooks::settings(&config, &secrets));
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
                 facts.engine.reload(settings, secrets, Some(agents));
@@ -226,6 +226,15 @@ impl Control for OwdControl {
     ) -> Result<SignedSample, String> {
         let wanted = crate::webhooks::Wanted { hook, body, event };
         crate::webhooks::signed(&self.config().config, &self.facts.engine.secrets(), wanted, self.now())
+    }
+
+    fn inboxes(&self) -> Vec<InboxName> {
+        self.config().config.inbox_names().into_iter().collect()
+    }
+
+    async fn try_bindings(&self, inbox: &InboxName) -> Vec<(InboxBinding, Option<String>)> {
+        let bindings = crate::channels::bindings(&self.config().config, inbox);
+        ow_inbox::try_bindings(&self.facts.channels, bindings, self.now()).await
     }
 
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {

@@ -114,7 +114,7 @@ impl Life {
         let secrets = load_secrets(&self.config, &self.paths)?;
         show_arguments(&self.store, &self.config, &secrets);
         let channels = Arc::new(Channels::default());
-        crate::channels::apply(&*self.store, &channels, &self.config);
+        crate::channels::apply(&*self.store, &channels, &self.config, &secrets);
         let hooks_outside = crate::webhooks::shared(&self.config, &secrets);
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
         let tcp_address = tcp.as_ref().map(|tcp| tcp.listener.local_addr()).transpose().context("no TCP address")?;

@@ -3,9 +3,10 @@ use std::fmt::Write as _;
 use hyper::Method;
 use ow_protocol::{
     AcceptedEvents, AllowPreview, AllowRequest, AnswerRequest, AuditCheckView, AuditEntryView, BackupRequest,
-    BackupView, DeliverRequest, DeliveredView, DeliveryFateView, ForecastEntry, ItemView, NewEvents, NewRule,
-    PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView, RuleView, RunDetail, RunNowRequest, RunView,
-    SampleRequest, SampleView, SaveTask, SavedTask, SecretView, SentView, StatusView, TaskView, WebhookView, WhyView,
+    BackupView, DelegateRequest, DeliverRequest, DeliveredView, DeliveryFateView, DeliveryView, ForecastEntry,
+    ItemView, NewEvents, NewRule, PROTOCOL_VERSION, Page, PageQuery, PauseRequest, PlanView, RuleView, RunDetail,
+    RunNowRequest, RunView, SampleRequest, SampleView, SaveTask, SavedTask, SecretView, SentView, StatusView, TaskView,
+    TriedBinding, WebhookView, WhyView,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -180,6 +181,21 @@ impl Client {
 
     pub async fn answer_item(&mut self, id: &str, answer: &AnswerRequest) -> Answer<ItemView> {
         self.read(Ask::with(Method::POST, path(ow_protocol::ITEM_ANSWER, &[id]), answer)).await
+    }
+
+    /// Where an item was told of, oldest first.
+    pub async fn deliveries(&mut self, id: &str) -> Answer<Page<DeliveryView>> {
+        self.read(Ask::get(path(ow_protocol::ITEM_DELIVERIES, &[id]))).await
+    }
+
+    pub async fn delegate_item(&mut self, id: &str, inbox: &str) -> Answer<ItemView> {
+        let request = DelegateRequest { inbox: inbox.to_owned() };
+        self.read(Ask::with(Method::POST, path(ow_protocol::ITEM_DELEGATE, &[id]), &request)).await
+    }
+
+    /// Sends a test notice to all that an inbox is bound to.
+    pub async fn try_bindings(&mut self, inbox: &str) -> Answer<Page<TriedBinding>> {
+        self.read(Ask::bare(Method::POST, path(ow_protocol::INBOX_TEST, &[inbox]))).await
     }
 
     /// Hands a whole mail over, in base64.

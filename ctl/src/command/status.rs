@@ -192,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn notices_are_told_of_while_they_are_not_all_delivered() {
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
+        for (waiting, failed, line) in [
+            (1, 0, "notices  1 on their way\n"),
+            (1, 2, "notices  1 on their way, 2 given up: owctl inbox show ITEM\n"),
+        ] {
+            let status = StatusView { deliveries_waiting: waiting, deliveries_failed: failed, ..status() };
+            let text = in_words(&status, &clock, Paint::Plain);
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
     fn the_kill_switch_and_warnings_stand_out_and_cannot_draw_on_the_terminal() {
         let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
         let warning = WarningView {
@@ -200,16 +213,9 @@ mod tests {
             message: "reports.toml:3:1: unknown key `crn`\u{1b}[2J".into(),
             hint: Some("write `cron`".into()),
         };
-        let status = StatusView {
-            paused_all: Some("ada".into()),
-            runs_interrupted: 2,
-            deliveries_waiting: 1,
-            deliveries_failed: 2,
-            warnings: vec![warning],
-            ..status()
-        };
+        let status =
+            StatusView { paused_all: Some("ada".into()), runs_interrupted: 2, warnings: vec![warning], ..status() };
         let text = in_words(&status, &clock, Paint::Plain);
-        assert!(text.contains("notices  1 on their way, 2 given up: owctl inbox show ITEM"), "{text}");
         assert!(text.contains("3 parked, 2 interrupted; 8 workers"), "{text}");
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();

@@ -33,8 +33,14 @@ fn resolved(state: &str, kind: &str) -> Value {
 }
 
 fn inbox(reference: &str) -> Fake {
+    let failed = json!({
+        "what": "asked", "binding": "ntfy:https://ntfy.example/t\u{1b}", "state": "waiting", "attempts": 2, "done_at": null,
+        "created_at": "2001-03-08T12:00:00Z", "due_at": "2001-03-08T13:00:00Z", "error": "connection refused",
+    });
+    let deliveries = json!({ "rows": [failed], "next": null });
     Fake::start()
         .on(&format!("GET /v1/items/{reference}"), Reply::json(&item("pending")))
+        .on(&format!("GET /v1/items/{ID}/deliveries"), Reply::json(&deliveries))
         .on(&format!("POST /v1/items/{reference}/answer"), Reply::json(&resolved("approved", "approve")))
 }
 
@@ -48,7 +54,8 @@ fn editor(home: &Path, script: &str) -> std::path::PathBuf {
 #[test]
 fn an_item_shows_all_that_an_answer_is_about() {
     let ran = Owctl::to(&inbox("7k2")).run(["inbox", "show", "7k2"]);
-    let lines: Vec<&str> = ran.stdout.lines().filter(|line| !line.contains("ago)")).collect();
+    let (shown, _told) = ran.stdout.split_once("\nTold of:").expect("a part of its own");
+    let lines: Vec<&str> = shown.lines().filter(|line| !line.contains("ago)")).collect();
     expect![[r#"
         filing: step 1 `shell` wants to run
 
@@ -77,6 +84,16 @@ fn an_item_shows_all_that_an_answer_is_about() {
           owctl inbox approve 7k2m9q4r8t0v3x5z --edit
           owctl inbox deny 7k2m9q4r8t0v3x5z --reason 'why not'"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn an_item_shows_where_it_was_told_of_and_what_went_wrong() {
+    let ran = Owctl::to(&inbox("7k2")).run(["inbox", "show", "7k2"]);
+    let told = ran.stdout.split_once("Told of:\n").expect("a part of its own").1;
+    assert!(told.starts_with("  asked      ntfy:https://ntfy.example/t\\u{1b}  tried 2 times, again "), "{told}");
+    assert!(told.ends_with(": connection refused\n"), "{told}");
+    let shown = Owctl::to(&inbox("7k2")).run(["inbox", "show", "--json", "7k2"]).json();
+    assert_eq!((&shown["id"], &shown["deliveries"][0]["what"]), (&json!(ID), &json!("asked")));
 }
 
 #[test]

@@ -74,15 +74,18 @@ fn help_leads_from_the_whole_to_one_command() {
         Usage: owctl inbox [OPTIONS] <COMMAND>
 
         Commands:
-          list     List what waits for you, newest first
-          show     Show all of an item: what exactly would run, why it asks, what your answer is bound to
-          approve  Let the call run, once; agree to a plan, a folder or more budget; or acknowledge a
-                   notification
-          deny     Do not let the call run
-          answer   Answer a question
-          watch    Watch the Inbox: what waits now, then each new item and each answer
-          deliver  Hand owd a mail that may answer an item
-          help     Print this message or the help of the given subcommand(s)
+          list      List what waits for you, newest first
+          show      Show all of an item: what exactly would run, why it asks, what your answer is bound to,
+                    where it was told of
+          approve   Let the call run, once; agree to a plan, a folder or more budget; or acknowledge a
+                    notification
+          deny      Do not let the call run
+          answer    Answer a question
+          delegate  Hand an item on to another inbox: it is told of there, and its people may answer too
+          watch     Watch the Inbox: what waits now, then each new item and each answer
+          deliver   Hand owd a mail that may answer an item
+          test      Send a test notice to wherever an inbox is told of, and say what each answered
+          help      Print this message or the help of the given subcommand(s)
 
         Options:
               --json           Answer in JSON, errors too

@@ -63,7 +63,7 @@ fn failed(delivery: &Delivery, why: &str) -> Attempted {
         remind_after: None,
         inbox: inbox.unwrap_or_else(InboxName::default),
     };
-    Attempted::Failed { why: why.into(), notice }
+    Attempted::Failed { why: why.into(), notice: Box::new(notice) }
 }
 
 fn short(why: &str) -> &str {

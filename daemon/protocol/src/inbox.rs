@@ -128,3 +128,35 @@ pub enum AnswerRequest {
     },
     Acknowledge,
 }
+
+/// A notice of an item, on its way to where its inbox is bound.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct DeliveryView {
+    /// `asked`, `reminded`, `escalated`, `delegated`, `settled`, `reply`.
+    pub what: String,
+    /// `mail:ada@example.org`, `slack:C0123`, `ntfy:…`, `webhook:…`, `desktop`.
+    pub binding: String,
+    /// `waiting`, `taken`, `sent`, `failed`, `dropped`.
+    pub state: String,
+    pub created_at: String,
+    pub due_at: String,
+    pub attempts: u32,
+    pub done_at: Option<String>,
+    /// Of the last attempt that failed.
+    pub error: Option<String>,
+}
+
+/// `POST /v1/items/{id}/delegate`.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelegateRequest {
+    pub inbox: String,
+}
+
+/// What came of a test notice.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct TriedBinding {
+    pub binding: String,
+    /// Why it did not arrive; none: the other side took it.
+    pub fault: Option<String>,
+}

@@ -23,7 +23,8 @@ mod webhook;
 pub use audit::{AuditCheckView, AuditDecisionView, AuditEntryView, AuditHookView};
 pub use error::{ErrorBody, ErrorCode, ErrorReply};
 pub use inbox::{
-    AnswerRequest, AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView,
+    AnswerRequest, AnswerView, ApprovalView, BoundFileView, DelegateRequest, DeliveryView, DirectoryView, ItemView,
+    QuestionView, ResolutionView, TriedBinding,
 };
 pub use mail::{DeliverRequest, DeliveredView};
 pub use operation::{OPERATIONS, Operation, Query};

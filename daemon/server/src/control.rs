@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
-use ow_model::{EventKey, Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
+use ow_model::{
+    EventKey, InboxBinding, InboxName, Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName,
+};
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
 
@@ -89,6 +91,16 @@ pub trait Control: Send + Sync + 'static {
         _event: Option<&str>,
     ) -> Result<SignedSample, String> {
         Err(format!("webhook `{hook}` has no secret to sign with"))
+    }
+
+    /// The inboxes that there are.
+    fn inboxes(&self) -> Vec<InboxName> {
+        vec![InboxName::default()]
+    }
+
+    /// Sends a test notice to all that this inbox is bound to; what went wrong with each.
+    async fn try_bindings(&self, _inbox: &InboxName) -> Vec<(InboxBinding, Option<String>)> {
+        vec![]
     }
 
     /// Reads a mail as an answer, and resolves its item if it is one. `by` hands it over: what they may not answer

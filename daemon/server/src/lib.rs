@@ -30,6 +30,7 @@ mod webhook;
 mod openapi;
 
 pub use control::{About, Control, ListenerAbout, SignedSample, TakenMail, WantedSession, Warning};
+pub use convert::shown_item;
 pub use key::{Key, KeyError};
 pub use limits::*;
 pub use listen::{Listener, Options, Server, Tcp};

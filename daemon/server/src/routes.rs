@@ -4,6 +4,7 @@ mod allow;
 mod audit;
 mod events;
 mod forecast;
+mod inboxes;
 mod items;
 mod mail;
 mod rules;
@@ -53,6 +54,9 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::ITEMS, get(items::list))
         .route(wire::ITEM, get(items::show))
         .route(wire::ITEM_ANSWER, post(items::answer))
+        .route(wire::ITEM_DELIVERIES, get(inboxes::deliveries))
+        .route(wire::ITEM_DELEGATE, post(inboxes::delegate))
+        .route(wire::INBOX_TEST, post(inboxes::try_bindings))
         .route(wire::MAIL, post(mail::deliver))
         .route(wire::WEBHOOKS, get(webhooks::list))
         .route(wire::WEBHOOK_SAMPLE, post(webhooks::sample))

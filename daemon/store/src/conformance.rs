@@ -142,7 +142,11 @@ macro_rules! store_conformance {
             what_is_given_up_is_told_once_by_other_bindings
             an_unanswered_item_comes_to_the_next_inbox
             a_digest_gathers_what_comes_before_it_is_due
+            a_digest_tells_of_an_item_once
             a_message_is_found_by_its_name
+            an_item_that_is_handed_on_is_in_both_inboxes
+            what_a_chat_asks_is_told_elsewhere_a_minute_later
+            what_was_told_goes_with_its_item
             // Threads
             a_thread_is_one_session_however_often_it_is_said
             a_thread_that_is_told_is_closed_until_more_is_said

@@ -34,8 +34,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
-    RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, InboxName, Input, Item, ItemId, NewEvent,
+    PauseReason, RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -323,7 +323,12 @@ pub trait Store: Send + Sync + 'static {
     /// Stores a notification. The same `key` twice is one item.
     async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError>;
 
-    /// Reminds and expires what is due: an expired item's run is queued with the answer `Expired`.
+    /// Puts an open item into another inbox too, whose people may then answer; it is told of there. Where it is already,
+    /// nothing changes.
+    async fn delegate(&self, item: ItemId, to: &InboxName, by: &AnswerBy, now: Timestamp)
+    -> Result<Item, ResolveError>;
+
+    /// Reminds, escalates and expires what is due: an expired item's run is queued with the answer `Expired`.
     async fn tend_items(&self, now: Timestamp) -> Result<Tended, StoreError>;
 
     async fn withdraw_item(&self, item: ItemId, why: &str, now: Timestamp) -> Result<(), StoreError>;

@@ -108,7 +108,7 @@ pub enum Attempted {
     /// It is tried again then.
     Later { at: Timestamp, why: String },
     /// It is given up; `notice` tells of it, by any binding but this one.
-    Failed { why: String, notice: NewItem },
+    Failed { why: String, notice: Box<NewItem> },
 }
 
 /// A delivery of an item, for a person.

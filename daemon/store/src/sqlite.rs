@@ -42,8 +42,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, Input, Item, ItemId, NewEvent, PauseReason,
-    RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
+    Answer, AnswerBy, AuditEntry, BlobHash, EventKey, Fact, InboxBinding, InboxName, Input, Item, ItemId, NewEvent,
+    PauseReason, RecordedFact, Rule, RuleId, Run, RunId, SessionId, SlotRecord, TaskId, TaskName, TaskSource, TaskSpec,
 };
 use tokio::sync::watch;
 
@@ -523,6 +523,17 @@ impl Store for SqliteStore {
     async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError> {
         let (item, key) = (item.clone(), key.to_owned());
         self.write(now, move |tx| items::notify(tx, &item, &key, now)).await
+    }
+
+    async fn delegate(
+        &self,
+        item: ItemId,
+        to: &InboxName,
+        by: &AnswerBy,
+        now: Timestamp,
+    ) -> Result<Item, ResolveError> {
+        let (to, by) = (to.clone(), by.clone());
+        self.write(now, move |tx| answers::delegate(tx, item, &to, &by, now)).await
     }
 
     async fn tend_items(&self, now: Timestamp) -> Result<Tended, StoreError> {

@@ -7,6 +7,7 @@ use crate::escape;
 use crate::failure::{Exit, Failure};
 use crate::output::Paint;
 
+mod bindings;
 mod daemon;
 mod files;
 mod machine;
@@ -105,6 +106,7 @@ fn all(machine: &Machine, answer: &daemon::Answer) -> Vec<Check> {
         system::service(machine),
     ];
     checks.extend(webhooks::check(machine, answer));
+    checks.extend(bindings::check(machine));
     checks.push(daemon::damage(answer));
     checks.extend(daemon::warnings(answer));
     checks.push(daemon::programs(machine, answer));

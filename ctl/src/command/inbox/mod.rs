@@ -7,10 +7,12 @@ use crate::failure::Failure;
 
 pub(crate) mod answer;
 mod approve;
+mod delegate;
 mod deliver;
 mod deny;
 mod list;
 mod show;
+mod test;
 mod view;
 mod watch;
 
@@ -22,8 +24,10 @@ pub(crate) enum Inbox {
     Approve(approve::Approve),
     Deny(deny::Deny),
     Answer(answer::Answer),
+    Delegate(delegate::Delegate),
     Watch(watch::Watch),
     Deliver(deliver::Deliver),
+    Test(test::Test),
 }
 
 impl Inbox {
@@ -34,8 +38,10 @@ impl Inbox {
             Self::Approve(command) => command.run(context),
             Self::Deny(command) => command.run(context),
             Self::Answer(command) => command.run(context),
+            Self::Delegate(command) => command.run(context),
             Self::Watch(command) => command.run(context),
             Self::Deliver(command) => command.run(context),
+            Self::Test(command) => command.run(context),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An item in words.
 
-use ow_protocol::{ApprovalView, ItemView, ResolutionView};
+use ow_protocol::{ApprovalView, DeliveryView, ItemView, ResolutionView};
 
 use crate::command::rule::target_in_words;
 use crate::command::run::view::arguments;
@@ -22,6 +22,12 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
     }
     if let Some(run) = &item.run {
         rows.push(("run", escape::line(run)));
+    }
+    if !item.also.is_empty() {
+        let inboxes: Vec<_> = std::iter::once(&item.inbox).chain(&item.also).map(|inbox| escape::line(inbox)).collect();
+        rows.push(("inboxes", inboxes.join(", ").into()));
+    } else if !matches!(item.inbox.as_str(), "" | "default") {
+        rows.push(("inbox", escape::line(&item.inbox)));
     }
     rows.push(("asked", clock.when(&item.created_at).into()));
     if let (Some(at), "pending") = (&item.expires_at, item.state.as_str()) {
@@ -57,6 +63,35 @@ pub(crate) fn whole(item: &ItemView, clock: &Clock, paint: Paint) -> String {
         None => text.push_str(&how_to_answer(item)),
     }
     text
+}
+
+/// Where an item was told of; nothing where nothing is bound.
+pub(crate) fn deliveries(deliveries: &[DeliveryView], clock: &Clock) -> String {
+    if deliveries.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nTold of:\n".to_owned();
+    for delivery in deliveries {
+        let DeliveryView { what, binding, state, created_at: _, due_at, attempts, done_at, error } = delivery;
+        let when = match (state.as_str(), done_at) {
+            ("sent", Some(at)) => format!("sent {}", clock.when(at)),
+            ("failed", Some(at)) => format!("given up {} after {attempts} attempts", clock.when(at)),
+            ("dropped", _) => "needless by then".into(),
+            ("taken", _) => "under way".into(),
+            _ if *attempts > 0 => format!("tried {attempts} times, again {}", clock.when(due_at)),
+            _ => format!("due {}", clock.when(due_at)),
+        };
+        let why = error.as_ref().filter(|_| state != "sent");
+        let why = why.map_or(String::new(), |why| format!(": {}", escape::line(why)));
+        put!(text, "  {:<10} {}  {when}{why}\n", escape::line(what), escape::line(binding));
+    }
+    text
+}
+
+/// What handing on has made of an item.
+pub(crate) fn delegated(item: &ItemView) -> String {
+    let inboxes: Vec<_> = std::iter::once(&item.inbox).chain(&item.also).map(|inbox| escape::line(inbox)).collect();
+    format!("{} is in the inboxes {}\n", escape::line(&item.id), inboxes.join(", "))
 }
 
 fn approval(approval: &ApprovalView, paint: Paint) -> String {

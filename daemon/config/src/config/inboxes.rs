@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Time;
 use ow_model::{InboxName, Span, ZoneName};
 use serde::Serialize;
+use toml::Spanned;
 use toml::de::DeValue;
 
 use super::Inboxes;
@@ -82,7 +83,7 @@ pub(crate) fn unknown_inbox(text: &str, known: &BTreeSet<InboxName>) -> String {
 
 /// The inboxes that there are: those with a section, and `default`.
 pub(super) fn inbox_names(root: &Section<'_, '_>) -> BTreeSet<InboxName> {
-    let sections = match root.value("inboxes").map(|value| value.get_ref()) {
+    let sections = match root.value("inboxes").map(Spanned::get_ref) {
         Some(DeValue::Table(table)) => table.iter().filter_map(|(key, _)| key.get_ref().parse().ok()).collect(),
         _ => vec![],
     };

@@ -130,13 +130,11 @@ fn title(root: &Section<'_, '_>) -> Option<String> {
 
 fn inbox(root: &Section<'_, '_>, known: &BTreeSet<InboxName>) -> InboxName {
     let Some(Found { value, place }) = root.text("inbox") else { return InboxName::default() };
-    match known.iter().find(|inbox| inbox.as_str() == value) {
-        Some(inbox) => inbox.clone(),
-        None => {
-            root.document().fault(&place, "unknown inbox", unknown_inbox(&value, known));
-            InboxName::default()
-        }
+    if let Some(inbox) = known.iter().find(|inbox| inbox.as_str() == value) {
+        return inbox.clone();
     }
+    root.document().fault(&place, "unknown inbox", unknown_inbox(&value, known));
+    InboxName::default()
 }
 
 fn mode(root: &Section<'_, '_>) -> Mode {

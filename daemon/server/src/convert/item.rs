@@ -2,10 +2,24 @@ use ow_model::{
     Answer, AnswerBy, Binding, BoundFile, Call, Category, Item, ItemKind, ItemState, Person, Question, Resolution,
     Surface,
 };
-use ow_protocol::{AnswerView, ApprovalView, BoundFileView, DirectoryView, ItemView, QuestionView, ResolutionView};
+use ow_protocol::{
+    AnswerView, ApprovalView, BoundFileView, DeliveryView, DirectoryView, ItemView, QuestionView, ResolutionView,
+};
+
+use ow_store::DeliveryRow;
 
 use super::rule::target_view;
 use super::{instant, path};
+
+/// An item as the control API shows it, for who tells of it elsewhere.
+///
+/// # Panics
+///
+/// Never: what the API shows is JSON.
+#[must_use]
+pub fn shown_item(item: &Item) -> serde_json::Value {
+    serde_json::to_value(item_view(item.clone())).expect("the view's types have text keys only")
+}
 
 pub(crate) fn item_view(item: Item) -> ItemView {
     let Item {
@@ -85,6 +99,20 @@ pub(crate) fn item_view(item: Item) -> ItemView {
         directory,
         text,
         resolution: resolution(state),
+    }
+}
+
+pub(crate) fn delivery_view(row: DeliveryRow) -> DeliveryView {
+    let DeliveryRow { what, binding, state, created_at, due_at, attempts, done_at, error } = row;
+    DeliveryView {
+        what,
+        binding: binding.to_string(),
+        state,
+        created_at: instant(created_at),
+        due_at: instant(due_at),
+        attempts,
+        done_at: done_at.map(instant),
+        error,
     }
 }
 

@@ -5,8 +5,11 @@ use jiff::Timestamp;
 use ow_model::{Answer, InboxBinding, InboxName, ItemId, Occasion, Span};
 
 use super::Place;
-use super::support::{Any, anna, approval, begin, call, deny, later, noon, notification, page, park, save, spec};
-use crate::{Attempted, Content, Delivery, ItemFilter, NewReply, Reply, Route, RouteItems, Routing, TakenDeliveries};
+use super::support::{Any, anna, approval, begin, bert, call, deny, later, noon, notification, page, park, save, spec};
+use crate::{
+    Attempted, Content, Delivery, ItemFilter, NewReply, Reply, ResolveError, Retention, Route, RouteItems, Routing,
+    TakenDeliveries,
+};
 
 fn ada() -> InboxBinding {
     InboxBinding::new("mail", "ada@example.org")
@@ -187,7 +190,8 @@ pub async fn what_was_under_way_when_it_was_answered_is_told_of_if_it_arrived(pl
     store.resolve(item, &deny(), &anna(), noon()).await.expect("resolved");
     let now = later(noon(), 60);
     assert_eq!(due(&store, later(noon(), 1)).await.deliveries, [], "the end comes after the beginning");
-    record(&store, &asked[0], sent("r"), now).await.map(|next| assert_eq!(told(&next), [(item, Occasion::Settled)]));
+    let end = record(&store, &asked[0], sent("r"), now).await.expect("the end follows at once");
+    assert_eq!(told(&end), [(item, Occasion::Settled)]);
     let again = Attempted::Later { at: now, why: "connection refused".into() };
     record(&store, &asked[1], again, now).await;
     let left = due(&store, later(now, 60)).await.deliveries;
@@ -228,7 +232,8 @@ pub async fn what_is_given_up_is_told_once_by_other_bindings(place: &impl Place)
     for round in 0..2 {
         ask(&store, &format!("job-{round}"), &["x"], noon()).await;
     }
-    let given_up = || Attempted::Failed { why: "no such mailbox".into(), notice: notification("ada is not reached") };
+    let given_up =
+        || Attempted::Failed { why: "no such mailbox".into(), notice: Box::new(notification("ada is not reached")) };
     let first = due_at(&store, &ada(), noon()).await;
     let second = record(&store, &first, given_up(), noon()).await.expect("the next of this binding");
     assert_eq!(record(&store, &second, given_up(), noon()).await, None, "the failure is not told by who failed");
@@ -307,6 +312,20 @@ pub async fn a_digest_gathers_what_comes_before_it_is_due(place: &impl Place) {
     assert_eq!(told(&next), [(third, Occasion::Asked), (fourth, Occasion::Asked)]);
 }
 
+pub async fn a_digest_tells_of_an_item_once(place: &impl Place) {
+    let store = place.open().await;
+    route(&store, |_, now| {
+        let due_at = later(now, 1200);
+        Routing { told: vec![Route { binding: ada(), due_at, digest: true }], escalation: None }
+    });
+    let item = ask(&store, "one", &["x"], noon()).await[0];
+    store.tend_items(later(noon(), 600)).await.expect("reminded");
+    let digest = due_at(&store, &ada(), later(noon(), 1200)).await;
+    assert_eq!(told(&digest), [(item, Occasion::Reminded)]);
+    assert_eq!(record(&store, &digest, sent("r"), later(noon(), 1200)).await, None);
+    assert_eq!(states(&store, item).await, ["asked mail sent", "reminded mail sent"]);
+}
+
 pub async fn a_message_is_found_by_its_name(place: &impl Place) {
     let store = place.open().await;
     bind(&store);
@@ -345,4 +364,54 @@ pub async fn an_item_is_told_of_where_its_inbox_is_bound(place: &impl Place) {
     super::support::end(&store, &taken, super::support::failed("no"), noon()).await;
     let newest = store.items(&ItemFilter::default(), &page(1)).await.expect("read").rows.remove(0);
     assert_eq!((newest.inbox, states(&store, newest.id).await), (inbox("ops"), vec!["asked slack waiting".to_owned()]));
+}
+
+pub async fn an_item_that_is_handed_on_is_in_both_inboxes(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let ops = inbox("ops");
+    let handed = store.delegate(item, &ops, &anna(), noon()).await.expect("handed on");
+    assert_eq!(handed.also, std::slice::from_ref(&ops));
+    drop(store);
+    let store = place.open().await;
+    bind(&store);
+    assert_eq!(store.item(item).await.expect("read").expect("kept"), handed);
+    let slack = InboxBinding::new("slack", "C1");
+    assert_eq!(told(&due_at(&store, &slack, noon()).await), [(item, Occasion::Delegated)]);
+    assert_eq!(store.delegate(item, &ops, &anna(), noon()).await.expect("it is there"), handed);
+    assert_eq!(states(&store, item).await.len(), 3, "nobody is told twice");
+    store.resolve(item, &deny(), &bert(), noon()).await.expect("resolved");
+    let late = store.delegate(item, &inbox("boss"), &anna(), noon()).await;
+    assert!(matches!(late, Err(ResolveError::Already { .. })), "{late:?}");
+    let unknown = store.delegate(ItemId::random(), &ops, &anna(), noon()).await;
+    assert!(matches!(unknown, Err(ResolveError::Unknown { .. })), "{unknown:?}");
+}
+
+pub async fn what_a_chat_asks_is_told_elsewhere_a_minute_later(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let session = super::sessions::create(&store).await;
+    super::sessions::say(&store, session, "hello").await;
+    let taken = store.take_chats(1, noon()).await.expect("taken").remove(0);
+    let item = park(&store, &taken, &[call(0, "x")], noon()).await[0];
+    let soon = due(&store, later(noon(), 59)).await;
+    assert_eq!((soon.deliveries.len(), soon.next), (0, Some(later(noon(), 60))), "whoever is there answers there");
+    assert_eq!(told(&due_at(&store, &ada(), later(noon(), 60)).await), [(item, Occasion::Asked)]);
+}
+
+pub async fn what_was_told_goes_with_its_item(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let items = ask(&store, "job", &["x", "y"], noon()).await;
+    for delivery in due(&store, noon()).await.deliveries {
+        record(&store, &delivery, sent("r"), noon()).await;
+    }
+    store.resolve(items[0], &deny(), &anna(), later(noon(), 1)).await.expect("resolved");
+    let day = Span::from_secs(86_400);
+    let retention = Retention { runs: day, items: day, slots: day, event_keys: day, stream: 1000, step: 100 };
+    let now = later(noon(), 86_400 + 10);
+    while store.retain(&retention, now).await.expect("kept clean") {}
+    assert_eq!(states(&store, items[1]).await, ["asked mail sent", "asked desktop sent"], "it is open still");
+    assert_eq!(states(&store, items[0]).await, ["settled mail waiting", "settled desktop waiting"]);
 }

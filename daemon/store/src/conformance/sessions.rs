@@ -20,11 +20,11 @@ pub(crate) fn chat() -> NewSession {
     NewSession { spec: chat, title: None, by: "anna".into() }
 }
 
-async fn create(store: &Any) -> SessionId {
+pub(super) async fn create(store: &Any) -> SessionId {
     store.create_session(&chat(), noon()).await.expect("created")
 }
 
-async fn say(store: &Any, session: SessionId, text: &str) -> u64 {
+pub(super) async fn say(store: &Any, session: SessionId, text: &str) -> u64 {
     store.say(session, &input(text), None, noon()).await.expect("said").number
 }
 

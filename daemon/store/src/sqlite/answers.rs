@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use ow_model::{
     Answer, AnswerBy, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Resolution, Rule, RuleId, RuleScope,
-    RuleTarget, TaskName,
+    RuleTarget, Span, TaskName,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -30,17 +30,7 @@ pub(crate) fn resolve(
     given: &Given,
     now: Timestamp,
 ) -> Result<Result<Resolved, ResolveError>, ResolveError> {
-    let row = item_row(tx, id)?.ok_or(ResolveError::Unknown { id })?;
-    match &row.item.state {
-        ItemState::Pending => {}
-        ItemState::Resolved(Resolution { answer, by, at }) => {
-            return Err(ResolveError::Already { id, decision: answer.word(), by: by.clone(), at: *at });
-        }
-        ItemState::Expired { at } => return Err(ResolveError::Expired { id, at: *at }),
-        ItemState::Withdrawn { at, why } => {
-            return Err(ResolveError::Withdrawn { id, at: *at, why: why.clone() });
-        }
-    }
+    let row = pending(tx, id)?;
     if let Some(at) = row.item.expires_at.filter(|at| *at <= now) {
         settle(tx, &row, &ItemState::Expired { at }, Then::GoOn, now)?;
         return Ok(Err(ResolveError::Expired { id, at }));
@@ -55,6 +45,59 @@ pub(crate) fn resolve(
     settle(tx, &row, &state, Then::GoOn, now)?;
     let item = Item { state, remind_at: None, ..row.item };
     Ok(Ok(Resolved { item, resolution }))
+}
+
+/// The item, if nobody has answered it yet.
+fn pending(tx: &Tx<'_>, id: ItemId) -> Result<ItemRow, ResolveError> {
+    let row = item_row(tx, id)?.ok_or(ResolveError::Unknown { id })?;
+    match &row.item.state {
+        ItemState::Pending => Ok(row),
+        ItemState::Resolved(Resolution { answer, by, at }) => {
+            Err(ResolveError::Already { id, decision: answer.word(), by: by.clone(), at: *at })
+        }
+        ItemState::Expired { at } => Err(ResolveError::Expired { id, at: *at }),
+        ItemState::Withdrawn { at, why } => Err(ResolveError::Withdrawn { id, at: *at, why: why.clone() }),
+    }
+}
+
+/// Puts an open item into another inbox too; where it is already, nothing changes.
+pub(crate) fn delegate(
+    tx: &mut Tx<'_>,
+    id: ItemId,
+    to: &InboxName,
+    by: &AnswerBy,
+    now: Timestamp,
+) -> Result<Item, ResolveError> {
+    let ItemRow { item, .. } = pending(tx, id)?;
+    if let Some(at) = item.expires_at.filter(|at| *at <= now) {
+        return Err(ResolveError::Expired { id, at });
+    }
+    if item.inboxes().any(|inbox| inbox == to) {
+        return Ok(item);
+    }
+    let routing = outbox::routing(tx, to, now);
+    // Where the new inbox says nothing of escalation, that of the one before goes on.
+    match routing.as_ref().and_then(|routing| routing.escalation.as_ref()) {
+        next @ Some(_) => come_to(tx, &item, to, next, now)?,
+        None => {
+            tx.change("UPDATE items SET also = ?2 WHERE ord = ?1", params![item.order, json(&with(&item, to))])
+                .map(drop)?;
+        }
+    }
+    let payload = json!({
+        "task": item.task, "run": item.run, "title": item.title, "inbox": to, "by": by.person,
+    });
+    tell_item(tx, "item.delegated", id, &payload, now)?;
+    if let Some(routing) = routing {
+        outbox::tell(tx, &Telling::of(id, Occasion::Delegated), &routing, &mut Bundles::new(), now)?;
+    }
+    let also = with(&item, to).into_iter().cloned().collect();
+    Ok(Item { also, ..item })
+}
+
+/// The inboxes that an item has come to, this one too.
+fn with<'i>(item: &'i Item, to: &'i InboxName) -> Vec<&'i InboxName> {
+    item.also.iter().chain([to]).collect()
 }
 
 /// The answer as this kind of item takes it.
@@ -185,21 +228,26 @@ fn escalate(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreE
         tx.change("UPDATE items SET escalate_at = NULL WHERE ord = ?1", [item.order])?;
         return Ok(());
     };
-    come_to(tx, item, to, now)?;
+    let routing = outbox::routing(tx, to, now);
+    come_to(tx, item, to, routing.as_ref().and_then(|routing| routing.escalation.as_ref()), now)?;
     let payload = json!({ "task": item.task, "run": item.run, "title": item.title, "inbox": to });
     tell_item(tx, "item.escalated", item.id, &payload, now)?;
-    let Some(routing) = outbox::routing(tx, to, now) else { return Ok(()) };
+    let Some(routing) = routing else { return Ok(()) };
     outbox::tell(tx, &Telling::of(item.id, Occasion::Escalated), &routing, &mut Bundles::new(), now)
 }
 
-/// Puts an item into another inbox too. When it is escalated next is said by that one.
-fn come_to(tx: &Tx<'_>, item: &Item, to: &InboxName, now: Timestamp) -> Result<(), StoreError> {
-    let also: Vec<&InboxName> = item.also.iter().chain([to]).collect();
-    let next = outbox::routing(tx, to, now).and_then(|routing| routing.escalation);
-    let at = next.as_ref().map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX));
+/// Puts an item into another inbox too, from where it is escalated next.
+fn come_to(
+    tx: &Tx<'_>,
+    item: &Item,
+    to: &InboxName,
+    next: Option<&(Span, InboxName)>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let at = next.map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX));
     tx.change(
         "UPDATE items SET also = ?2, escalate_at = ?3, escalate_to = ?4 WHERE ord = ?1",
-        params![item.order, json(&also), maybe_micros(at), next.as_ref().map(|(_, inbox)| inbox.as_str())],
+        params![item.order, json(&with(item, to)), maybe_micros(at), next.map(|(_, inbox)| inbox.as_str())],
     )?;
     Ok(())
 }

@@ -78,7 +78,7 @@ pub(crate) fn tell(
             digest: route.digest,
             due_at,
         };
-        if let Some(bundle) = write(tx, &row, known, now)? {
+        if let Some(bundle) = write(tx, &row, known.as_ref(), now)? {
             bundles.insert(route.binding.clone(), bundle);
         }
     }
@@ -115,11 +115,11 @@ struct NewRow<'a> {
 fn write(
     tx: &mut Tx<'_>,
     row: &NewRow<'_>,
-    bundle: Option<(i64, String)>,
+    bundle: Option<&(i64, String)>,
     now: Timestamp,
 ) -> Result<Option<(i64, String)>, StoreError> {
     let NewRow { key, item, what, binding, body, digest, due_at } = row;
-    let (begun, message_id) = match &bundle {
+    let (begun, message_id) = match bundle {
         Some((begun, message_id)) => (Some(*begun), message_id.clone()),
         // Random, so that nobody can name a message that they have not seen.
         None => {
@@ -294,10 +294,15 @@ fn take_of(tx: &mut Tx<'_>, binding: &InboxBinding, now: Timestamp) -> Result<Op
         for row in rows {
             if row.what == REPLY {
                 reply = row.body.as_deref().and_then(|body| serde_json::from_str::<Reply>(body).ok());
+                if reply.is_none() {
+                    drop_row(tx, row.id, now)?;
+                    continue;
+                }
             } else if let Some(notice) = notice(tx, &row, binding, bundle)? {
+                // Of an item that a digest has twice, the later occasion says more.
+                notices.retain(|known: &Notice| known.item.id != notice.item.id);
                 notices.push(notice);
-            }
-            if reply.is_none() && notices.last().map(|notice| notice.item.id) != row.item {
+            } else {
                 drop_row(tx, row.id, now)?;
                 continue;
             }

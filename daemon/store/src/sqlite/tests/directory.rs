@@ -155,7 +155,8 @@ fn a_newer_store_is_refused_untouched() {
     place.raw().execute_batch("PRAGMA user_version = 99").expect("written");
     let before = contents(&place.data());
     let opened = SqliteStore::open(&place.data());
-    assert!(matches!(opened, Err(StoreError::Newer { found: 99, known: 8, .. })), "{opened:?}");
+    let formats = u32::try_from(MIGRATIONS.len()).expect("few");
+    assert!(matches!(opened, Err(StoreError::Newer { found: 99, known, .. }) if known == formats), "{opened:?}");
     assert_eq!(contents(&place.data()), before);
 }
 

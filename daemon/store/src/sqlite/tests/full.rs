@@ -1,10 +1,11 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ow_model::Outcome;
+use ow_model::{InboxBinding, Outcome, Position};
 
 use super::support::Directory;
-use crate::conformance::support::{begin, end, ending, event, name, noon, save, spec, started};
-use crate::{Accepted, SqliteStore, Store, StoreError, TaskError};
+use crate::conformance::support::{approval, begin, call, end, ending, event, name, noon, save, spec, started};
+use crate::{Accepted, ParkRequest, Route, Routing, SqliteStore, Store, StoreError, TakenDeliveries, TaskError};
 
 /// Lets the store's file grow by no more than this many pages.
 async fn limit(store: &SqliteStore, pages: i64) {
@@ -58,6 +59,31 @@ async fn a_full_disk_refuses_facts_and_the_store_goes_on_when_there_is_room() {
     let store: Arc<dyn Store> = place.store();
     let row = store.task(&name("job")).await.expect("read").expect("there");
     assert_eq!(u64::from(row.waiting), accepted + 1, "what was answered is there");
+}
+
+#[tokio::test]
+async fn a_question_that_could_not_be_kept_is_not_told_of_and_one_that_was_is() {
+    let place = Directory::new();
+    let sqlite = place.store();
+    let store: Arc<dyn Store> = sqlite.clone();
+    store.route_items(Some(Arc::new(|_, now| Routing {
+        told: vec![Route { binding: InboxBinding::desktop(), due_at: now, digest: false }],
+        escalation: None,
+    })));
+    save(&store, &spec("job", vec![]), noon()).await;
+    let run = begin(&store, "job", noon()).await.run.id;
+    let item = approval("job", run, &call(0, &"x".repeat(100_000)));
+    let request = ParkRequest { run, next: 0, facts: vec![], items: vec![(Position(0), item)], ran_for_ms: 0 };
+    limit(&sqlite, 2).await;
+    let refused = store.park(&request, noon()).await;
+    assert!(matches!(refused, Err(StoreError::Full { .. })), "{refused:?}");
+    let none = TakenDeliveries::default();
+    assert_eq!(store.take_deliveries(&BTreeSet::new(), 10, noon()).await.expect("taken"), none);
+    limit(&sqlite, 10_000).await;
+    let item = store.park(&request, noon()).await.expect("there is room")[0];
+    let told = store.take_deliveries(&BTreeSet::new(), 10, noon()).await.expect("taken").deliveries;
+    assert_eq!(told.len(), 1);
+    assert_eq!(store.deliveries(item).await.expect("read").len(), 1);
 }
 
 #[tokio::test]
