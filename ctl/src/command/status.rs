@@ -219,13 +219,12 @@ mod tests {
         assert!(text.contains("3 parked, 2 interrupted; 8 workers"), "{text}");
         let ends: Vec<&str> =
             text.lines().enumerate().filter(|(n, _)| *n < 2 || *n > 14).map(|(_, line)| line).collect();
-        expect![[r#"
+        expect![[r"
             owd 0.1.0 is running (pid 4711)
             everything is paused by ada: `owctl resume --all` lets work start again
-            log      journald
 
             warning: re\u{202e}ports.toml: reports.toml:3:1: unknown key `crn`\u{1b}[2J
-              write `cron`"#]]
+              write `cron`"]]
         .assert_eq(&ends.join("\n"));
     }
 
