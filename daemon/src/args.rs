@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// Behind `owctl model`
     #[command(hide = true)]
     Model { names: Vec<String> },
+    /// Behind `owctl doctor`: tries the way of a mail, and sends none.
+    #[command(hide = true)]
+    MailCheck,
     /// Behind `owctl doctor`
     #[command(hide = true)]
     SlackCheck,

@@ -10,7 +10,7 @@ use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
-use ow_mail::{Desk, Taken};
+use ow_mail::Taken;
 use ow_model::{InboxBinding, InboxName, Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
 use ow_server::{About, Control, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
@@ -20,6 +20,7 @@ use tracing::info;
 
 use crate::life::{Standing, hooks, load_secrets, policy_settings, show_arguments};
 use crate::log::Log;
+use crate::mail::MailRoom;
 use crate::{people, session};
 
 /// What [`OwdControl`] is made of.
@@ -38,6 +39,7 @@ pub(crate) struct Facts {
     pub(crate) listener: Option<SocketAddr>,
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) log: Log,
+    pub(crate) mail: Arc<MailRoom>,
     pub(crate) started_at: Timestamp,
     pub(crate) stop: CancellationToken,
 }
@@ -89,6 +91,8 @@ impl OwdControl {
                 crate::channels::apply(&*facts.store, &facts.channels, &config, &secrets);
                 facts.webhooks.replace(crate::webhooks::settings(&config, &secrets));
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
+                let standing = self.config();
+                facts.mail.apply(&standing.config, &secrets);
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()
             }
@@ -180,7 +184,7 @@ impl Control for OwdControl {
             message: warning.message,
             hint: warning.hint,
         });
-        of_config.chain(of_automation).collect()
+        of_config.chain(of_automation).chain(self.facts.mail.desk.warnings()).collect()
     }
 
     fn about(&self) -> About {
@@ -238,18 +242,8 @@ impl Control for OwdControl {
     }
 
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
-        let standing = self.config();
-        let config = &standing.config;
-        let may_answer = |person: &Person, item: &Item| {
-            people::may_answer(config, by, item) && people::may_answer(config, person, item)
-        };
-        let desk =
-            Desk { settings: &people::mail_settings(config), store: &*self.facts.store, may_answer: &may_answer };
-        let Taken { outcome, item, decision, why, told } = desk.take(raw, self.now()).await?;
-        info!(outcome = outcome.word(), item = item.map(tracing::field::display), decision, why, "mail taken");
-        if decision == "approve" {
-            self.facts.engine.expect_call();
-        }
+        let Taken { outcome, item, decision, why, told, sender: _, bounced: _ } =
+            self.facts.mail.desk.take_from(raw, Some(by)).await?;
         Ok(TakenMail { outcome: outcome.word(), item, decision, why, told })
     }
 }

@@ -31,6 +31,7 @@ use crate::control::{Facts, OwdControl};
 use crate::demo::Narrator;
 use crate::detach::{DETACHED, READY_LINE};
 use crate::log::Log;
+use crate::mail::{MailDesk, MailRoom};
 use crate::people::{Accounts, person_of};
 
 /// Workers kept for runs that go on after an answer.
@@ -172,6 +173,17 @@ impl Life {
             Err(error) => error!(error = format!("{error:#}"), "no Slack"),
         }
         services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
+        let desk = Arc::new(MailDesk {
+            store: Arc::clone(&self.store),
+            clock: clock.clone(),
+            engine: Arc::clone(&engine),
+            automation: automation.handle(),
+            standing: Arc::clone(&standing),
+            faults: RwLock::default(),
+        });
+        let access = if self.system { ow_mail::Access::Group } else { ow_mail::Access::Owner };
+        let mail = Arc::new(MailRoom::new(desk, Arc::clone(&channels), access, stop.clone()));
+        mail.apply(&self.config, &engine.secrets());
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
             clock: clock.clone(),
@@ -186,6 +198,7 @@ impl Life {
             listener: listener_address,
             webhooks: Arc::clone(&hooks_outside),
             log: self.log,
+            mail: Arc::clone(&mail),
             started_at,
             stop: stop.clone(),
         }));
@@ -249,6 +262,7 @@ impl Life {
         let drained = async {
             stop.cancel();
             let served = serving.await;
+            mail.drain().await;
             automation.drain().await;
             services.join_all().await;
             served

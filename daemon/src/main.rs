@@ -12,6 +12,7 @@ mod hook;
 mod key;
 mod life;
 mod log;
+mod mail;
 mod models;
 mod people;
 mod remedy;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::SecretRm { name } => secret::remove(&places, &name),
         Command::SecretList => secret::list(&places),
         Command::Model { names } => models::describe(&places, &names),
+        Command::MailCheck => mail::check(&places),
         Command::SlackCheck => slack::check(&places),
         Command::Restore { from } => restore::run(&places, &from),
     };

@@ -14,12 +14,14 @@ mod hook;
 mod inboxes;
 mod listener;
 mod loops;
+mod mail;
 mod read;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
 pub(crate) use inboxes::unknown_inbox;
 pub use inboxes::{Escalation, NamedInboxConfig, QuietHours};
 pub use listener::{ListenerConfig, WebhookConfig};
+pub use mail::{MailConfig, MailInConfig, MailLogin, MailOutConfig, MailSecurity, MailServer, MailWay};
 
 /// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -258,21 +260,6 @@ pub enum WireFormat {
     Anthropic,
 }
 
-/// Mail that comes in.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct MailConfig {
-    /// The relay whose topmost `Authentication-Results` is believed, by the name it gives itself there. None: only a
-    /// signature proves a sender.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authserv_id: Option<String>,
-    /// Whether a signature of the sender's own domain proves who sent a mail.
-    pub signatures: bool,
-    /// The DNS server that is asked for the keys of signatures. None: those of this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dns: Option<SocketAddr>,
-}
-
 /// An app of a Slack workspace; its tokens are kept as secrets under these names.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -414,7 +401,7 @@ impl Config {
             tool_risk: BTreeMap::new(),
             inbox: InboxConfig { expiry: days(14), reminder: days(1), approve_words: vec![], deny_words: vec![] },
             inboxes: BTreeMap::new(),
-            mail: MailConfig { authserv_id: None, signatures: true, dns: None },
+            mail: MailConfig::new(),
             slack: None,
             server: ServerConfig { tcp: None, key_file: None, allowed_origins: vec![] },
             listener: ListenerConfig::default(),

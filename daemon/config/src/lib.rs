@@ -31,9 +31,10 @@ pub mod template;
 
 pub use config::{
     AgentConfig, AuditConfig, Config, ConfigError, Escalation, HOOKS_FOLDER, HookConfig, HookFault, Host, InboxConfig,
-    Inboxes, ListenerConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, Matcher, NamedInboxConfig,
-    OnFailure, PersonConfig, PolicyConfig, ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig,
-    SecretsConfig, ServerConfig, SlackConfig, WebhookConfig, WireFormat,
+    Inboxes, ListenerConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, MailInConfig, MailLogin,
+    MailOutConfig, MailSecurity, MailServer, MailWay, Matcher, NamedInboxConfig, OnFailure, PersonConfig, PolicyConfig,
+    ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+    SlackConfig, WebhookConfig, WireFormat,
 };
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use jiff::{SignedDuration, Timestamp};
-use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface};
+use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface, escape};
 use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
 use ow_store::{ResolveError, Store, StoreError};
 
@@ -55,6 +55,21 @@ pub struct Taken {
     pub why: String,
     /// What the sender may be told; none: nothing at all, for a machine sent it, or nobody knows who did.
     pub told: Option<String>,
+    /// Where that goes; there whenever something is told.
+    pub sender: Option<Correspondent>,
+    /// It tells that a notice of the item did not arrive, and why.
+    pub bounced: Option<String>,
+}
+
+/// Who sent a mail, and which.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Correspondent {
+    /// In lower case.
+    pub address: String,
+    pub subject: String,
+    pub message_id: Option<String>,
+    /// What went before it, oldest first.
+    pub references: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -100,6 +115,17 @@ impl Desk<'_> {
         let Some(mail) = Received::read(raw) else {
             return Ok(nothing(Outcome::NoAnswer, None, "it is no mail that can be read"));
         };
+        let mut taken = self.judge(raw, &mail, now).await?;
+        if taken.told.is_some() {
+            taken.sender = correspondent(&mail);
+        }
+        if taken.item.is_some() && mail.bounces() {
+            taken.bounced = reason(raw);
+        }
+        Ok(taken)
+    }
+
+    async fn judge(&self, raw: &[u8], mail: &Received, now: Timestamp) -> Result<Taken, StoreError> {
         let named = mail.item();
         let item = match named.as_ref().and_then(|id| id.parse().ok()) {
             Some(id) => self.store.item(id).await?,
@@ -134,7 +160,7 @@ impl Desk<'_> {
         let Explained { decision, answer, comment, why, cause, token: _ } = explained;
         // Nothing is looked up for a machine or a stranger, and nothing is said to one who is not proven.
         if !matches!(cause, Cause::Unasked | Cause::NotEntitled | Cause::Unreadable)
-            && let Err((cause, why)) = self.prove(&mail, raw, item.as_ref()).await
+            && let Err((cause, why)) = self.prove(mail, raw, item.as_ref()).await
         {
             return Ok(undecided(cause, why, item.as_ref(), &kind));
         }
@@ -148,7 +174,7 @@ impl Desk<'_> {
             (Cause::Understood, "answer", Some(text)) => Answer::Text { text },
             _ => return Ok(undecided(cause, why, item.as_ref(), &kind)),
         };
-        let (Some(item), Some(person)) = (item, sender_of(&mail, &entitled)) else {
+        let (Some(item), Some(person)) = (item, sender_of(mail, &entitled)) else {
             return Ok(nothing(Outcome::NoItem, id, "it names no item"));
         };
         let by = AnswerBy { person, surface: Surface::Mail };
@@ -159,6 +185,8 @@ impl Desk<'_> {
                 decision,
                 why: format!("{} by {}: {why}", answer.word(), by.person.0),
                 told: Some(told::done(&resolved.item, &answer)),
+                sender: None,
+                bounced: None,
             },
             Err(ResolveError::Store(error)) => return Err(error),
             Err(error) => refused(&error, item.id),
@@ -196,7 +224,7 @@ impl Desk<'_> {
 }
 
 fn nothing(outcome: Outcome, item: Option<ItemId>, why: impl Into<String>) -> Taken {
-    Taken { outcome, item, decision: "none", why: why.into(), told: None }
+    Taken { outcome, item, decision: "none", why: why.into(), told: None, sender: None, bounced: None }
 }
 
 fn too_long(item: Option<ItemId>) -> Taken {
@@ -230,7 +258,7 @@ fn undecided(cause: Cause, why: String, item: Option<&Item>, kind: &Kind) -> Tak
             Some((_, ItemState::Pending)) | None => (Outcome::NoItem, None),
         },
     };
-    Taken { outcome, item: id, decision: "none", why, told }
+    Taken { told, ..nothing(outcome, id, why) }
 }
 
 /// An answer that came too late, or that the item does not take.
@@ -244,7 +272,33 @@ fn refused(error: &ResolveError, item: ItemId) -> Taken {
     };
     let why = error.to_string();
     let told = Some(format!("Nothing was changed: {why}."));
-    Taken { outcome, item: Some(item), decision: "none", why, told }
+    Taken { told, ..nothing(outcome, Some(item), why) }
+}
+
+fn correspondent(mail: &Received) -> Option<Correspondent> {
+    let ids = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    Some(Correspondent {
+        address: mail.sender()?.address.clone(),
+        subject: mail.subject().to_owned(),
+        message_id: mail.header("message-id").map(|id| id.trim().to_owned()),
+        references: ids(mail.header("references").or(mail.header("in-reply-to")).unwrap_or_default()),
+    })
+}
+
+/// Why another mail did not arrive, as a mail server reports it (RFC 3464); none: it is only late.
+fn reason(raw: &[u8]) -> Option<String> {
+    const LETTERS: usize = 300;
+    let text = String::from_utf8_lossy(raw);
+    let field = |name: &str| {
+        let line =
+            text.lines().find(|line| line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)))?;
+        Some(line[name.len()..].trim().to_owned())
+    };
+    if field("action:").is_some_and(|action| !action.eq_ignore_ascii_case("failed")) {
+        return None;
+    }
+    let said = field("diagnostic-code:").or(field("status:")).unwrap_or_else(|| "no reason is given".into());
+    Some(escape::line(&said).chars().take(LETTERS).collect())
 }
 
 /// The person whose address it came from; proven before.

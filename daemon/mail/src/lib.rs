@@ -7,14 +7,31 @@
 //! What a person is told by mail is written here too: a notice of an item ([`notice`]), of several, or the answer to
 //! their own mail.
 //!
-//! Mail is handed in and the present is an argument; only the keys of signatures are fetched, over DNS.
+//! Mail comes from a mailbox ([`MailboxReader`], IMAP), over a socket ([`LmtpSocket`]) or is handed in, and all of it ends
+//! at the desk; what goes out is a channel of the outbox ([`MailChannel`]). How a mailbox is read is decided by
+//! [`Progress`], which knows no server.
 
 mod desk;
 mod signatures;
 mod told;
 
+mod channel;
 mod notice;
 
-pub use desk::{Desk, Dns, MailSettings, Outcome, Taken};
-pub use notice::{Letter, LetterError, News, acknowledgement, digest, fits_in_a_mail, message_id, notice};
+mod imap;
+mod lmtp;
+mod net;
+mod probe;
+mod progress;
+mod reader;
+
+pub use channel::{MailChannel, Way};
+pub use desk::{Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
+pub use imap::{Account, ImapError};
+pub use lmtp::{Access, Admits, LmtpSocket};
+pub use net::{Host, NetError, Security};
+pub use notice::{Letter, LetterError, acknowledgement, digest, fits_in_a_mail, message_id, notice};
+pub use probe::{Probe, probe_mailbox, probe_out};
+pub use progress::{Handled, Look, Next, Progress};
+pub use reader::{MailboxReader, Takes};
 pub use signatures::{Signatures, Signed};

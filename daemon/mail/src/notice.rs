@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
 use lettre::{Address, Message};
-use ow_model::{Item, ItemState, escape};
+use ow_model::{Item, ItemState, Occasion, escape};
 use thiserror::Error;
 
 pub use shown::fits_in_a_mail;
@@ -23,17 +23,6 @@ use crate::notice::render::Page;
 
 /// Letters of an item's title that a subject shows.
 const TITLE: usize = 100;
-
-/// What a notice says of its item.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum News {
-    Asked,
-    Reminded,
-    /// Nobody has answered whom it was asked before.
-    Escalated,
-    /// It was decided, expired or was withdrawn.
-    Settled,
-}
 
 /// From whom to whom a mail goes, and in which thread.
 #[derive(Clone, Debug)]
@@ -65,16 +54,16 @@ pub fn message_id(item: &Item, number: &str, host: &str) -> String {
 }
 
 /// One item in a mail of its own.
-pub fn notice(item: &Item, news: News, letter: &Letter<'_>) -> Result<Message, LetterError> {
+pub fn notice(item: &Item, news: Occasion, letter: &Letter<'_>) -> Result<Message, LetterError> {
     let mut page = Page::default();
     shown::item(&mut page, item, news, letter);
-    let begins = news == News::Asked && letter.thread.is_empty();
+    let begins = news == Occasion::Asked && letter.thread.is_empty();
     let subject = if begins { subject(item) } else { format!("Re: {}", subject(item)) };
     written(&subject, &page, letter, Machine::Generated)
 }
 
 /// Several items in one mail; each has links of its own, and a reply to the mail itself names none.
-pub fn digest(items: &[(&Item, News)], letter: &Letter<'_>) -> Result<Message, LetterError> {
+pub fn digest(items: &[(&Item, Occasion)], letter: &Letter<'_>) -> Result<Message, LetterError> {
     let [first, rest @ ..] = items else { return Err(LetterError::Empty) };
     if rest.is_empty() {
         return notice(first.0, first.1, letter);

@@ -6,9 +6,9 @@ use expect_test::expect;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lettre::message::Mailbox;
-use ow_mail::{Letter, News, acknowledgement, digest, fits_in_a_mail, message_id, notice};
+use ow_mail::{Letter, acknowledgement, digest, fits_in_a_mail, message_id, notice};
 use ow_model::{
-    Answer, AnswerBy, Binding, Call, Category, Item, ItemId, ItemKind, ItemState, Person, Position, Question,
+    Answer, AnswerBy, Binding, Call, Category, Item, ItemId, ItemKind, ItemState, Occasion, Person, Position, Question,
     Resolution, Surface,
 };
 use ow_reply::{Cause, Context, Kind, Message, Pending, Phrases, Proof, State, explain};
@@ -24,6 +24,8 @@ fn item(kind: ItemKind) -> Item {
     Item {
         id: ItemId::from_bytes(ID),
         order: 1,
+        inbox: ow_model::InboxName::default(),
+        also: vec![],
         task: Some("nightly".parse().expect("a name")),
         run: None,
         title: "Send the weekly report".into(),
@@ -74,7 +76,7 @@ fn letter_with<T>(thread: &[String], ask: impl FnOnce(&Letter<'_>) -> T) -> T {
     })
 }
 
-fn mail(item: &Item, news: News, thread: &[String]) -> String {
+fn mail(item: &Item, news: Occasion, thread: &[String]) -> String {
     let mail = letter_with(thread, |letter| notice(item, news, letter)).expect("a mail");
     String::from_utf8(mail.formatted()).expect("a mail is ASCII")
 }
@@ -144,7 +146,7 @@ fn says(item: &Item, kind: &Kind, subject: &str, text: &str) -> (String, Option<
 #[test]
 fn a_notice_shows_all_that_is_asked_and_how_to_answer() {
     let item = approval(json!({"method": "POST", "url": "https://api.example.org/v1", "body": "two\nlines"}), None);
-    let mail = mail(&item, News::Asked, &[]);
+    let mail = mail(&item, Occasion::Asked, &[]);
     let (text, html) = parts(&mail);
     expect![[r"
         Approval needed: Send the weekly report
@@ -223,7 +225,7 @@ fn a_notice_shows_all_that_is_asked_and_how_to_answer() {
 
 #[test]
 fn what_its_links_write_is_understood_as_they_say() {
-    let told = |item: &Item| links(&parts(&mail(item, News::Asked, &[])).0);
+    let told = |item: &Item| links(&parts(&mail(item, Occasion::Asked, &[])).0);
     let found = told(&approval(json!({}), None));
     let [approve, deny] = found.as_slice() else { panic!("{found:?}") };
     let asked = approval(json!({}), None);
@@ -253,7 +255,7 @@ fn what_its_links_write_is_understood_as_they_say() {
 #[test]
 fn a_reply_that_quotes_a_notice_says_what_stands_above_the_quote() {
     let asked = approval(json!({"body": "approve\n\nyes, approve it"}), None);
-    let (text, _) = parts(&mail(&asked, News::Asked, &[]));
+    let (text, _) = parts(&mail(&asked, Occasion::Asked, &[]));
     let quoted = quoted(&text);
     for (new, decision) in
         [("approve", "approve"), ("deny. Not on a Friday", "deny"), ("", "none"), ("who asks?", "none")]
@@ -267,7 +269,7 @@ fn a_reply_that_quotes_a_notice_says_what_stands_above_the_quote() {
 fn a_notice_that_comes_back_decides_nothing() {
     let asked = approval(json!({"body": "approve"}), None);
     for raw in [
-        mail(&asked, News::Asked, &[]),
+        mail(&asked, Occasion::Asked, &[]),
         String::from_utf8(
             letter_with(&[], |letter| acknowledgement("Done: approve", "Re: it [ow:x]", letter))
                 .expect("a mail")
@@ -296,7 +298,7 @@ fn content_from_outside_cannot_change_the_mail_around_it() {
                 <img src=https://bad.example/a.png>\u{202e}gpj\u{200b}\u{1b}[2J\u{7}";
     let mut asked = approval(json!({"body": evil, "<b>name</b>": "</pre>"}), Some(evil.into()));
     asked.title = format!("{evil}\nBcc: eve@bad.example\n[ow:zzzzzzzzzzzzzzzz]");
-    let mail = mail(&asked, News::Asked, &[]);
+    let mail = mail(&asked, Occasion::Asked, &[]);
     let read = mail_parser::MessageParser::default().parse(mail.as_bytes()).expect("a mail");
     assert_eq!((read.text_body_count(), read.html_body_count(), read.attachment_count()), (1, 1, 0), "{mail}");
     assert!(
@@ -332,7 +334,7 @@ fn an_item_that_no_mail_can_show_whole_is_cut_says_so_and_is_not_approved_by_mai
         item(ItemKind::Plan { text: "'".repeat(20_000) }),
     ] {
         assert!(!fits_in_a_mail(&asked));
-        let (text, html) = parts(&mail(&asked, News::Asked, &[]));
+        let (text, html) = parts(&mail(&asked, Occasion::Asked, &[]));
         assert!(html.len() < 100 * 1024 && text.len() < 100 * 1024, "{}", html.len());
         assert!(text.contains("… cut here: ") && text.contains("owctl inbox show 0w3ge1r70w3ge1r7"), "{text}");
         let found: Vec<String> = links(&text).into_iter().map(|(_, _, body)| body).collect();
@@ -347,11 +349,11 @@ fn one_thread_holds_what_is_told_of_an_item() {
     let mut asked = approval(json!({}), None);
     let first = message_id(&asked, "1", "example.net");
     assert_eq!(first, "<ow.0w3ge1r70w3ge1r7.1@example.net>");
-    let reminder = mail(&asked, News::Reminded, std::slice::from_ref(&first));
+    let reminder = mail(&asked, Occasion::Reminded, std::slice::from_ref(&first));
     assert!(reminder.contains(&format!("In-Reply-To: {first}\r\n")), "{reminder}");
     assert!(reminder.contains(&format!("References: {first}\r\n")), "{reminder}");
     assert!(reminder.contains("Subject: Re: Approval needed: "), "{reminder}");
-    let says = |asked: &Item| parts(&mail(asked, News::Settled, std::slice::from_ref(&first))).0;
+    let says = |asked: &Item| parts(&mail(asked, Occasion::Settled, std::slice::from_ref(&first))).0;
     let at = instant("2026-03-03T10:00:00Z");
     let by = AnswerBy { person: Person("bob".into()), surface: Surface::Slack };
     asked.state = ItemState::Resolved(Resolution { answer: Answer::Once, by: by.clone(), at });
@@ -377,7 +379,7 @@ fn a_digest_has_links_for_each_item_and_a_reply_to_it_names_none() {
     let one = approval(json!({"url": "https://one.example"}), None);
     let mut two = question(&["Red", "Green"]);
     two.id = ItemId::from_bytes([9; 10]);
-    let news = [(&one, News::Asked), (&two, News::Reminded)];
+    let news = [(&one, Occasion::Asked), (&two, Occasion::Reminded)];
     let mail = letter_with(&[], |letter| {
         digest(&news, &Letter { message_id: "<owd.digest.1@example.net>", ..letter.clone() })
     });

@@ -8,7 +8,7 @@ use crate::quote::{Split, marked, split};
 use crate::results::{Dmarc, dmarc};
 use crate::sender::{Sender, sender};
 use crate::token::{tokens, without_tokens};
-use crate::unasked::unasked;
+use crate::unasked::{Unasked, unasked};
 use crate::words::lines;
 
 /// What a message says that a reader of answers has to know, or why it says nothing.
@@ -135,6 +135,24 @@ impl Received {
     #[must_use]
     pub fn sender(&self) -> Option<&Sender> {
         self.sender.as_ref()
+    }
+
+    /// Decoded.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.mail.subject
+    }
+
+    /// The first field of a name, as it stands in its head, unfolded; the name is in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.mail.header(name)
+    }
+
+    /// Whether it tells that another mail did not arrive.
+    #[must_use]
+    pub fn bounces(&self) -> bool {
+        unasked(&self.mail) == Some(Unasked::Bounce)
     }
 
     /// When it says it was written.

@@ -34,6 +34,6 @@ pub use convert::shown_item;
 pub use key::{Key, KeyError};
 pub use limits::*;
 pub use listen::{Listener, Options, Server, Tcp};
-pub use process::Lineage;
+pub use process::{Lineage, is_stranger};
 pub use socket::{BindError, SocketAccess};
 pub use webhook::{Counts, Deliveries, NewDelivery, Webhook, WebhookSettings, Webhooks};

@@ -38,6 +38,12 @@ impl Lineage {
     }
 }
 
+/// Says whether the process at the other end of a connection is one that owd did not start, at the time of asking.
+pub fn is_stranger(credentials: UCred, lineage: &Lineage) -> impl Fn() -> bool + Send + use<> {
+    let peer = Peer::of(credentials, lineage);
+    move || peer.standing() == Standing::Stranger
+}
+
 /// The process at the other end of a Unix connection.
 #[derive(Debug)]
 pub(crate) struct Peer {

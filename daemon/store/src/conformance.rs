@@ -9,6 +9,7 @@ mod audit;
 mod inbox;
 mod intake;
 mod lists;
+mod mailboxes;
 mod outbox;
 mod race;
 mod retention;
@@ -29,6 +30,7 @@ pub use audit::*;
 pub use inbox::*;
 pub use intake::*;
 pub use lists::*;
+pub use mailboxes::*;
 pub use outbox::*;
 pub use race::*;
 pub use retention::*;
@@ -75,6 +77,8 @@ macro_rules! store_conformance {
             slots_are_found_by_overlap
             a_hundred_due_tasks_are_claimed_in_steps
             scheduler_scenarios_hold
+            // Mailboxes
+            how_far_a_mailbox_was_read_outlives_a_restart
             // Runs
             answered_runs_go_before_new_ones
             a_run_waits_for_its_group_and_its_task

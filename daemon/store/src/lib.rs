@@ -46,9 +46,9 @@ pub use outbox::{
 };
 pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, EventFate,
-    ItemFilter, NewItem, NewSession, Offer, Offered, Page, PageRequest, ParkRequest, Resolved, RestRequest,
-    RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow, Start,
-    StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    ItemFilter, MailAgain, MailboxMark, NewItem, NewSession, Offer, Offered, Page, PageRequest, ParkRequest, Resolved,
+    RestRequest, RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow,
+    Start, StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
@@ -103,6 +103,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// The names of tasks that come from files, but for those whose file is known to be gone.
     async fn file_tasks(&self) -> Result<Vec<TaskName>, StoreError>;
+
+    /// How far a mailbox was read; none: never.
+    async fn mailbox(&self, name: &str) -> Result<Option<MailboxMark>, StoreError>;
+    async fn note_mailbox(&self, name: &str, mark: &MailboxMark) -> Result<(), StoreError>;
 
     /// What a watch of a task has seen of its files, by path; none: it has never looked.
     async fn watch_seen(&self, task: TaskId, watch: &str) -> Result<Option<Vec<SeenFile>>, StoreError>;

@@ -5,6 +5,7 @@ use ow_model::{
     Disposition, Fact, InboxName, Item, ItemId, ItemKind, Mode, NewEvent, Outcome, RecordedFact, Resolution, Run,
     RunId, SessionId, Span, TaskId, TaskName, TaskSource, TaskSpec, TaskState,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What `begin_life` found.
@@ -61,6 +62,29 @@ pub struct SeenFile {
     pub size: u64,
     /// Nanoseconds since 1970.
     pub modified: i64,
+}
+
+/// How far a mailbox was read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MailboxMark {
+    /// IMAP's UIDVALIDITY: the numbers of another one mean other mails.
+    pub validity: u32,
+    /// Up to this number, it too, each mail is handled or in `again`.
+    pub seen: u32,
+    /// When that was noted.
+    pub at: Timestamp,
+    pub again: Vec<MailAgain>,
+}
+
+/// A mail whose handling failed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MailAgain {
+    pub uid: u32,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is tried next.
+    pub at: Timestamp,
 }
 
 /// The question of `claim_due`.

@@ -16,6 +16,7 @@ mod items;
 mod journal;
 mod life;
 mod log;
+mod mailboxes;
 mod memory;
 mod outbox;
 mod reader;
@@ -60,10 +61,10 @@ use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
     Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
-    EndRequest, EventFate, ItemFilter, NewItem, NewReply, NewSession, Offer, Offered, Page, PageRequest, ParkRequest,
-    ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile, SessionError,
-    SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries, TakenIn, TakenRun,
-    TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    EndRequest, EventFate, ItemFilter, MailboxMark, NewItem, NewReply, NewSession, Offer, Offered, Page, PageRequest,
+    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile,
+    SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries,
+    TakenIn, TakenRun, TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 
 #[cfg(test)]
@@ -228,6 +229,16 @@ impl Store for SqliteStore {
     async fn file_tasks(&self) -> Result<Vec<TaskName>, StoreError> {
         // Asked at the start, when no reader is open yet: the writer has read the heads of the tables already.
         self.writer.write(|tx| watches::file_tasks(tx)).await
+    }
+
+    async fn mailbox(&self, name: &str) -> Result<Option<MailboxMark>, StoreError> {
+        let name = name.to_owned();
+        self.readers.read(move |view| mailboxes::mark(view, &name)).await
+    }
+
+    async fn note_mailbox(&self, name: &str, mark: &MailboxMark) -> Result<(), StoreError> {
+        let (name, mark) = (name.to_owned(), mark.clone());
+        self.writer.write(move |tx| mailboxes::note(tx, &name, &mark)).await
     }
 
     async fn watch_seen(&self, task: TaskId, watch: &str) -> Result<Option<Vec<SeenFile>>, StoreError> {

@@ -1,11 +1,12 @@
 //! Stories of the running system: real binaries, real signals, a scratch home each. See `tests/`.
 //!
-//! Here is what several of them share: a call that counts how often it ran, a plain HTTP request, and agents whose model
-//! is a stub.
+//! Here is what several of them share: a call that counts how often it ran, a plain HTTP request, agents whose model is a
+//! stub, and mail that is signed.
 
 mod agents;
 mod counting;
 mod http;
+pub mod mail;
 
 pub use agents::{model_config, results, with_model};
 pub use counting::{ASKING, asking, executions};

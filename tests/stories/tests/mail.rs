@@ -141,3 +141,19 @@ fn without_people_or_a_relay_nobodys_mail_counts() {
     assert_eq!(found["outcome"], "not-entitled", "{found}");
     assert_eq!(id(&owd.item()), item);
 }
+
+#[test]
+fn what_no_mail_can_show_whole_is_refused_by_mail_but_not_approved() {
+    let scratch = home();
+    let long = "x".repeat(70_000);
+    scratch.task("long", &ow_stories::ASKING.replace("count.sh\"", &format!("count.sh\", \"{long}\"")));
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "long"]);
+    let item = id(&owd.item());
+    let found = deliver(&scratch, &owd.owctl, &reply("ada@example.org", &item, "approve"));
+    assert_eq!(found["outcome"], "not-understood", "{found}");
+    assert!(found["told"].as_str().is_some_and(|told| told.contains(&format!("owctl inbox show {item}"))), "{found}");
+    let found = deliver(&scratch, &owd.owctl, &reply("ada@example.org", &item, "deny"));
+    assert_eq!(found["outcome"], "done", "{found}");
+    assert_eq!(executions(&scratch), 0);
+}

@@ -4,19 +4,23 @@
 //! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
 //! when its owner is dropped.
 
+mod dovecot;
 mod fault;
 pub mod model_server;
 mod owctl;
 mod owd;
+mod postfix;
 mod receiver;
 mod sender;
 mod slack;
 mod terminal;
 mod wait;
 
+pub use dovecot::{Dovecot, free_port};
 pub use fault::{Fault, FaultAction, FaultCall};
 pub use owctl::{Answer, Owctl};
 pub use owd::{Owd, Scratch, binary, id, rows};
+pub use postfix::Postfix;
 pub use receiver::{Received, Receiver};
 pub use sender::{Answered, exchange, hmac_hex, post};
 pub use slack::{SLACK_BOT, Slack, SlackCall};

@@ -11,6 +11,7 @@ mod bindings;
 mod daemon;
 mod files;
 mod machine;
+mod mail;
 mod models;
 mod slack;
 mod system;
@@ -81,6 +82,7 @@ impl Doctor {
         let answer = context.with_daemon(async |owd| Ok(daemon::ask(owd).await))?;
         let mut checks = all(&machine, &answer);
         checks.push(models::check(context));
+        checks.extend(mail::checks(&machine, context));
         checks.extend(slack::check(context));
         let ok = checks.iter().all(|check| check.state != State::Fail);
         context.out.give(&Report { ok, checks }, |report| in_words(report, context.out.paint));

@@ -7,9 +7,9 @@ use ow_reply::{PhraseError, Phrases};
 
 use super::inboxes::{inbox_names, inboxes, of_person};
 use super::{
-    AgentConfig, AuditConfig, Config, Host, InboxConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig,
-    PersonConfig, PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig,
-    ServerConfig, SlackConfig, WireFormat,
+    AgentConfig, AuditConfig, Config, Host, InboxConfig, LogConfig, LogFormat, LogLevel, LogTarget, PersonConfig,
+    PolicyConfig, ProviderConfig, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
+    SlackConfig, WireFormat,
 };
 use crate::FileFault;
 use crate::document::{Document, Found, Section};
@@ -33,7 +33,7 @@ pub(super) fn config(text: &str, file: Option<&Path>, host: &Host) -> Result<Con
         tool_risk: part(&root, "tool-risk", defaults.tool_risk, |section, _| tool_risk(section)),
         inbox: part(&root, "inbox", defaults.inbox, inbox),
         inboxes: part(&root, "inboxes", defaults.inboxes, |section, _| inboxes(section, &known)),
-        mail: part(&root, "mail", defaults.mail, mail),
+        mail: part(&root, "mail", defaults.mail, |section, _| super::mail::mail(section, &host.home)),
         slack: part(&root, "slack", defaults.slack, |section, _| slack(section)),
         server: part(&root, "server", defaults.server, |section, _| server(section, &host.home)),
         listener: part(&root, "listener", defaults.listener, |section, _| super::listener::listener(section)),
@@ -154,21 +154,6 @@ fn phrases(
         }
     }
     found.into_iter().map(|phrase| phrase.value).collect()
-}
-
-fn mail(section: &Section<'_, '_>, defaults: &MailConfig) -> MailConfig {
-    let remedy = "write the name that the relay begins its Authentication-Results with, as `mx.example.net`";
-    let authserv_id = section.read("authserv-id", remedy, |text| {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
-        if text.is_empty() || !text.chars().all(plain) { Err("not the name of a relay") } else { Ok(text.to_owned()) }
-    });
-    let remedy = "write an address and a port, as `127.0.0.1:53`";
-    let dns = section.read("dns", remedy, |text| text.parse().map_err(|_| "not an address with a port"));
-    MailConfig {
-        authserv_id: authserv_id.map(|found| found.value),
-        signatures: section.flag("signatures").map_or(defaults.signatures, |found| found.value),
-        dns: dns.map(|found| found.value),
-    }
 }
 
 fn slack(section: &Section<'_, '_>) -> Option<SlackConfig> {
@@ -387,7 +372,7 @@ fn slack_users(person: &Section<'_, '_>) -> Vec<String> {
     person.texts("slack").unwrap_or_default().into_iter().filter_map(read).collect()
 }
 
-fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {
+pub(super) fn path(section: &Section<'_, '_>, key: &'static str, home: &Path) -> Option<PathBuf> {
     let Found { value, place } = section.text(key)?;
     absolute_path(section.document(), &place, &value, home)
 }

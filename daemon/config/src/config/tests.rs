@@ -229,6 +229,45 @@ fn an_address_is_one_persons_and_phrases_mean_one_thing() {
 }
 
 #[test]
+fn mail_is_read_and_sent_as_the_file_says() {
+    let config = read(
+        "[mail]\nlmtp = \"/run/owd/lmtp.sock\"\n[mail.in]\nserver = \"imap.example.org\"\nuser = \"ada\"\npassword = \"MAIL_PASSWORD\"\n\
+         [mail.out]\nserver = \"smtp.example.org\"\nsecurity = \"starttls\"\nfrom = \"owd <owd@example.org>\"\n",
+    )
+    .expect("right");
+    let server = |host: &str, port, security| MailServer { host: host.into(), port, security };
+    let incoming = config.mail.incoming.expect("a mailbox");
+    assert_eq!(incoming.server, server("imap.example.org", 993, MailSecurity::Tls));
+    assert_eq!((incoming.user.as_str(), incoming.mailbox.as_str()), ("ada", "INBOX"));
+    let way = MailWay::Server { server: server("smtp.example.org", 587, MailSecurity::StartTls), login: None };
+    assert_eq!(config.mail.out, Some(MailOutConfig { from: "owd <owd@example.org>".into(), way }));
+    let own = read(
+        "[mail.in]\nserver = \"127.0.0.1:1143\"\nsecurity = \"none\"\nuser = \"ada\"\npassword = \"P\"\nmailbox = \"Owd\"\n",
+    );
+    let own = own.expect("right").mail.incoming.expect("a mailbox");
+    assert_eq!(own.server, server("127.0.0.1", 1143, MailSecurity::None));
+    faults(
+        "[mail.in]\nserver = \"imap.example.org:x\"\nuser = \"ada\"\npassword = \"s3cret pass!\"\n[mail.out]\nserver = \"smtp.example.org\"\nsecurity = \"none\"\nfrom = \"a@example.org, b@example.org\"\npassword = \"P\"\n",
+        expect![[r#"
+            owd.toml:2:10: mail.in.server = "imap.example.org:x": not the name of a server; write a name, and a port if it is not the usual one, as `mail.example.org:993`
+            owd.toml:4:12: mail.in.password = [redacted]: not the name of a secret; keep it with `owctl secret set MAIL_PASSWORD`, and write that name here
+            owd.toml:5:1: mail.out: `password` without `user`; name the user
+            owd.toml:6:10: mail.out.server = "smtp.example.org": not a server of this machine: mail and password would cross the network unencrypted; set `security` to "tls" or "starttls"
+            owd.toml:8:8: mail.out.from = "a@example.org, b@example.org": not one mail address; write an address, as `owd@example.org`, or `owd <owd@example.org>`
+        "#]],
+    );
+    faults(
+        "[mail.in]\n[mail.out]\nsendmail = \"sendmail\"\nserver = \"smtp.example.org\"\n",
+        expect![[r#"
+        owd.toml:1:1: mail.in: no `server`; name the mail server: `server = "mail.example.org"`
+        owd.toml:1:1: mail.in: a mailbox without `user` and `password`; give `user`, and `password` as the name of a secret: `owctl secret set NAME` keeps it
+        owd.toml:2:1: mail.out: mail without `from`; say from which address owd writes: `from = "owd@example.org"`
+        owd.toml:3:12: mail.out.sendmail = "sendmail": a relative path; write the path in full, or begin it with `~/`
+    "#]],
+    );
+}
+
+#[test]
 fn one_account_is_one_person() {
     faults(
         "[people.ada]\nuids = [1000]\n[people.bob]\nuids = [1000]\n[people.eve]\ninboxes = [\"*\"]\n[people.max]\nuid = 5\n",

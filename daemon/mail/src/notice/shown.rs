@@ -1,10 +1,10 @@
 use jiff::Timestamp;
-use ow_model::{Answer, Category, Item, ItemKind, ItemState, Surface, escape};
+use ow_model::{Answer, Category, Item, ItemKind, ItemState, Occasion, Surface, escape};
 use serde_json::Value;
 
+use crate::notice::Letter;
 use crate::notice::choices::{self, Shown};
 use crate::notice::render::Page;
-use crate::notice::{Letter, News};
 
 /// A mail program cuts off what is longer, some without a word, so an item that would make more HTML is cut by us.
 const WHOLE: usize = 64 * 1024;
@@ -39,16 +39,16 @@ pub(crate) fn heading(item: &Item) -> &'static str {
 }
 
 /// The item and what may be answered.
-pub(crate) fn item(page: &mut Page, item: &Item, news: News, letter: &Letter<'_>) {
+pub(crate) fn item(page: &mut Page, item: &Item, news: Occasion, letter: &Letter<'_>) {
     item_within(page, item, news, letter, WHOLE);
 }
 
 /// The same beside others.
-pub(crate) fn in_digest(page: &mut Page, item: &Item, news: News, letter: &Letter<'_>) {
+pub(crate) fn in_digest(page: &mut Page, item: &Item, news: Occasion, letter: &Letter<'_>) {
     item_within(page, item, news, letter, IN_DIGEST);
 }
 
-fn item_within(page: &mut Page, item: &Item, news: News, letter: &Letter<'_>, most: usize) {
+fn item_within(page: &mut Page, item: &Item, news: Occasion, letter: &Letter<'_>, most: usize) {
     let when = |at: Timestamp| at.to_zoned(letter.zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string();
     page.heading(format!("{}: {}", heading(item), escape::line(&item.title)));
     if let Some(end) = ended(item, &when) {
@@ -57,9 +57,10 @@ fn item_within(page: &mut Page, item: &Item, news: News, letter: &Letter<'_>, mo
         return;
     }
     match news {
-        News::Reminded => page.text("It still waits for an answer."),
-        News::Escalated => page.text("Nobody has answered it yet, so you are asked too."),
-        News::Asked | News::Settled => {}
+        Occasion::Reminded => page.text("It still waits for an answer."),
+        Occasion::Escalated => page.text("Nobody has answered it yet, so you are asked too."),
+        Occasion::Delegated => page.text("It was handed on to you."),
+        Occasion::Asked | Occasion::Settled => {}
     }
     let mut pairs = vec![];
     if let Some(task) = &item.task {

@@ -1,0 +1,232 @@
+//! The little of IMAP (RFC 3501, IDLE of RFC 2177) that reading one mailbox takes.
+
+mod connection;
+mod frame;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use thiserror::Error;
+use tokio::time::{Duration, timeout};
+
+use crate::imap::connection::Connection;
+use crate::imap::frame::{Fetched, Frame};
+use crate::net::{Host, NetError, Security};
+
+/// A server is given so long for an answer.
+const ANSWER: Duration = Duration::from_mins(1);
+
+/// And so long for a whole mail.
+const MAIL: Duration = Duration::from_mins(5);
+
+/// An account and the mailbox in it that is read.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Account {
+    pub host: Host,
+    pub user: String,
+    pub password: String,
+    pub mailbox: String,
+}
+
+impl Account {
+    /// By which the store knows it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}@{} {}", self.user, self.host.name, self.mailbox)
+    }
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Account").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// Why a mailbox could not be read just then.
+#[derive(Debug, Error)]
+pub enum ImapError {
+    #[error(transparent)]
+    Net(#[from] NetError),
+    #[error("the connection broke")]
+    Broken(#[from] std::io::Error),
+    #[error("the server ended the connection{}", in_words(.0))]
+    Ended(String),
+    #[error("the server did not answer `{0}` in time")]
+    Slow(&'static str),
+    #[error("the server refused the login of `{user}`: {said}")]
+    Login { user: String, said: String },
+    #[error("the server refused `{command}`: {said}")]
+    Refused { command: &'static str, said: String },
+    #[error("the server does not offer STARTTLS")]
+    NoStartTls,
+    #[error("the server said what IMAP does not know: {0}")]
+    Nonsense(String),
+}
+
+fn in_words(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
+}
+
+/// A mailbox that is open.
+pub(crate) struct Session {
+    connection: Connection,
+    capabilities: Vec<String>,
+    pub(crate) validity: u32,
+    /// The number that the next mail will have, if the server says it.
+    pub(crate) next: Option<u32>,
+}
+
+impl Session {
+    /// Logs in and opens the mailbox.
+    pub(crate) async fn open(account: &Account) -> Result<Self, ImapError> {
+        let mut session = Self::greeted(account).await?;
+        session.log_in(account).await?;
+        session.learn_capabilities().await?;
+        let name = quoted(&account.mailbox)?;
+        for frame in session.ask("SELECT", &format!("SELECT {name}"), ANSWER).await? {
+            session.validity = frame.code("UIDVALIDITY").unwrap_or(session.validity);
+            session.next = frame.code("UIDNEXT").or(session.next);
+        }
+        Ok(session)
+    }
+
+    async fn greeted(account: &Account) -> Result<Self, ImapError> {
+        let mut connection = Connection::new(account.host.connect().await?);
+        let greeting = within(ANSWER, "greeting", connection.frame()).await?;
+        if greeting.is_bye() {
+            return Err(ImapError::Ended(greeting.words()));
+        }
+        let mut session = Self { connection, capabilities: vec![], validity: 0, next: None };
+        session.learn_capabilities().await?;
+        if account.host.security == Security::StartTls {
+            if !session.can("STARTTLS") {
+                return Err(ImapError::NoStartTls);
+            }
+            session.ask("STARTTLS", "STARTTLS", ANSWER).await?;
+            // What was sent before the encryption counts for nothing.
+            session.connection = Connection::new(account.host.encrypt(session.connection.into_stream()).await?);
+            session.learn_capabilities().await?;
+        }
+        Ok(session)
+    }
+
+    async fn learn_capabilities(&mut self) -> Result<(), ImapError> {
+        let frames = self.ask("CAPABILITY", "CAPABILITY", ANSWER).await?;
+        self.capabilities = frames.iter().filter_map(Frame::capabilities).flatten().collect();
+        Ok(())
+    }
+
+    fn can(&self, what: &str) -> bool {
+        self.capabilities.iter().any(|known| known.eq_ignore_ascii_case(what))
+    }
+
+    async fn log_in(&mut self, account: &Account) -> Result<(), ImapError> {
+        let Account { user, password, .. } = account;
+        let done = if self.can("AUTH=PLAIN") {
+            let secret = crate::net::base64(format!("\0{user}\0{password}").as_bytes());
+            within(ANSWER, "AUTHENTICATE", self.connection.authenticate("AUTHENTICATE PLAIN", &secret)).await
+        } else {
+            let line = format!("LOGIN {} {}", quoted(user)?, quoted(password)?);
+            self.ask("LOGIN", &line, ANSWER).await.map(|_| ())
+        };
+        match done {
+            Err(ImapError::Refused { said, .. }) => Err(ImapError::Login { user: user.clone(), said }),
+            other => other,
+        }
+    }
+
+    async fn ask(&mut self, command: &'static str, line: &str, time: Duration) -> Result<Vec<Frame>, ImapError> {
+        within(time, command, self.connection.ask(command, line)).await
+    }
+
+    /// The numbers of the mails after this one, in order.
+    pub(crate) async fn after(&mut self, uid: u32) -> Result<Vec<u32>, ImapError> {
+        let Some(first) = uid.checked_add(1) else { return Ok(vec![]) };
+        let mut found = self.search(&format!("UID {first}:*")).await?;
+        // `*` is the last one, even where the range begins after it.
+        found.retain(|found| *found > uid);
+        Ok(found)
+    }
+
+    /// The numbers of the mails that came on that day or later.
+    pub(crate) async fn since(&mut self, at: Timestamp) -> Result<Vec<u32>, ImapError> {
+        let day = at.to_zoned(TimeZone::UTC).strftime("%d-%b-%Y").to_string();
+        self.search(&format!("SINCE {day}")).await
+    }
+
+    async fn search(&mut self, what: &str) -> Result<Vec<u32>, ImapError> {
+        self.connection.news = false;
+        let frames = self.ask("UID SEARCH", &format!("UID SEARCH {what}"), ANSWER).await?;
+        let mut found: Vec<u32> = frames.iter().filter_map(Frame::found).flatten().collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// A mail, only its headers if it is larger than `most` bytes; none: it is not there any more.
+    pub(crate) async fn fetch(&mut self, uid: u32, most: u64) -> Result<Option<Vec<u8>>, ImapError> {
+        let about = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID RFC822.SIZE)"), ANSWER).await?;
+        let size = about
+            .iter()
+            .filter_map(Frame::fetched)
+            .find_map(|Fetched { uid: found, size, .. }| (found == Some(uid)).then_some(size));
+        let Some(size) = size else { return Ok(None) };
+        // Not marked as read by looking.
+        let what = if size.unwrap_or(0) > most { "BODY.PEEK[HEADER]" } else { "BODY.PEEK[]" };
+        let frames = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID {what})"), MAIL).await?;
+        let body = frames.into_iter().filter_map(|frame| frame.fetched()).find(|found| found.uid == Some(uid));
+        Ok(body.and_then(|found| found.body))
+    }
+
+    /// Marks a mail as read.
+    pub(crate) async fn mark_read(&mut self, uid: u32) -> Result<(), ImapError> {
+        self.ask("UID STORE", &format!("UID STORE {uid} +FLAGS.SILENT (\\Seen)"), ANSWER).await.map(|_| ())
+    }
+
+    /// Whether the server tells by itself of new mail.
+    pub(crate) fn tells(&self) -> bool {
+        self.can("IDLE")
+    }
+
+    /// Waits until the server tells of new mail, or until `end`.
+    pub(crate) async fn idle(&mut self, end: impl Future<Output = ()>) -> Result<(), ImapError> {
+        if self.connection.news {
+            return Ok(());
+        }
+        within(ANSWER, "IDLE", self.connection.begin_idle()).await?;
+        let told = async {
+            while !self.connection.news {
+                let frame = self.connection.frame().await?;
+                if frame.is_bye() {
+                    return Err(ImapError::Ended(frame.words()));
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            told = told => told?,
+            () = end => {}
+        }
+        within(ANSWER, "DONE", self.connection.end_idle()).await
+    }
+
+    /// Says goodbye, and does not wait for the answer.
+    pub(crate) async fn close(mut self) {
+        drop(timeout(Duration::from_secs(2), self.connection.ask("LOGOUT", "LOGOUT")).await);
+    }
+}
+
+async fn within<T>(
+    time: Duration,
+    command: &'static str,
+    answer: impl Future<Output = Result<T, ImapError>>,
+) -> Result<T, ImapError> {
+    timeout(time, answer).await.unwrap_or(Err(ImapError::Slow(command)))
+}
+
+/// As a quoted string.
+fn quoted(text: &str) -> Result<String, ImapError> {
+    if text.chars().any(|letter| letter.is_control() || !letter.is_ascii()) {
+        return Err(ImapError::Nonsense("a name or password that IMAP cannot quote".into()));
+    }
+    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}

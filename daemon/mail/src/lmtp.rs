@@ -1,0 +1,252 @@
+//! Takes mail from a mail server of this machine (LMTP, RFC 2033, over a Unix socket).
+//!
+//! A mail is answered 250 once it is handled durably, and 451 if it is to come again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Duration, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+
+use crate::desk::Outcome;
+use crate::reader::Takes;
+
+/// A mail larger than this is refused for good.
+const LARGEST: usize = 32 * 1024 * 1024;
+
+/// A command is no longer than this.
+const LONGEST: u64 = 4 * 1024;
+
+/// Connections at a time; further ones wait.
+const CONNECTIONS: usize = 8;
+
+/// Recipients of one mail.
+const RECIPIENTS: usize = 100;
+
+/// A client that says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_mins(5);
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    Owner,
+    Group,
+}
+
+/// Whether the process at the other end may hand mail over, each time it is asked: one that owd itself started may not.
+pub type Admits = dyn Fn(&UnixStream) -> Box<dyn Fn() -> bool + Send> + Send + Sync;
+
+/// A socket to which mail is handed.
+pub struct LmtpSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl LmtpSocket {
+    /// Binds the socket; one that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Also if the path is something else than a socket.
+    pub fn bind(path: &Path, access: Access) -> std::io::Result<Self> {
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => {
+                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                    return Err(std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens on it already"));
+                }
+                std::fs::remove_file(path)?;
+            }
+            Ok(_) => return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is no socket")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let listener = std::os::unix::net::UnixListener::bind(path)?;
+        let mode = match access {
+            Access::Owner => 0o600,
+            Access::Group => 0o660,
+        };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener: UnixListener::from_std(listener)?, path: path.to_owned() })
+    }
+
+    /// Takes mail until `stop`; a mail that is in hand is handled first.
+    pub async fn serve(self, takes: Arc<dyn Takes>, admits: Arc<Admits>, stop: CancellationToken) {
+        let tracker = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let place = tokio::select! {
+                () = stop.cancelled() => break,
+                place = Arc::clone(&places).acquire_owned() => place,
+            };
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    warn!(%error, "no connection for mail could be taken");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let admitted = admits(&stream);
+            if !admitted() {
+                warn!("a process that owd started, or that is gone, may hand over no mail");
+                continue;
+            }
+            let (takes, stop) = (Arc::clone(&takes), stop.clone());
+            tracker.spawn(async move {
+                let talk = Talk { stream: BufReader::new(stream), takes, stop, admitted };
+                if let Err(error) = talk.run().await {
+                    debug!(%error, "a connection for mail broke");
+                }
+                drop(place);
+            });
+        }
+        tracker.close();
+        tracker.wait().await;
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            debug!(%error, "the socket for mail is gone already");
+        }
+    }
+}
+
+struct Talk {
+    stream: BufReader<UnixStream>,
+    takes: Arc<dyn Takes>,
+    stop: CancellationToken,
+    admitted: Box<dyn Fn() -> bool + Send>,
+}
+
+impl Talk {
+    async fn say(&mut self, line: &str) -> std::io::Result<()> {
+        self.stream.write_all(format!("{line}\r\n").as_bytes()).await
+    }
+
+    /// A line without its end; none: the client is gone.
+    async fn line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        let mut line = vec![];
+        let mut reader = (&mut self.stream).take(LONGEST);
+        let read = tokio::select! {
+            () = self.stop.cancelled() => return Ok(None),
+            read = timeout(SILENCE, reader.read_until(b'\n', &mut line)) => read,
+        };
+        match read {
+            Ok(Ok(0)) | Err(_) => Ok(None),
+            Ok(Ok(_)) if !line.ends_with(b"\n") => Err(std::io::Error::other("a command too long")),
+            Ok(Ok(_)) => Ok(Some(line.trim_ascii_end().to_vec())),
+            Ok(Err(error)) => Err(error),
+        }
+    }
+
+    async fn run(mut self) -> std::io::Result<()> {
+        self.say("220 owd LMTP").await?;
+        let mut greeted = false;
+        let mut from = false;
+        let mut recipients = 0;
+        while let Some(line) = self.line().await? {
+            let text = String::from_utf8_lossy(&line).to_ascii_uppercase();
+            let word = text.split(' ').next().unwrap_or_default();
+            match word {
+                "LHLO" => {
+                    greeted = true;
+                    (from, recipients) = (false, 0);
+                    self.say("250-owd").await?;
+                    self.say("250-8BITMIME").await?;
+                    self.say("250-SMTPUTF8").await?;
+                    self.say("250-ENHANCEDSTATUSCODES").await?;
+                    self.say(&format!("250 SIZE {LARGEST}")).await?;
+                }
+                "HELO" | "EHLO" => self.say("500 5.5.1 this is LMTP: say LHLO").await?,
+                "MAIL" if !greeted || from => self.say("503 5.5.1 not now").await?,
+                "MAIL" => {
+                    from = true;
+                    self.say("250 2.1.0 ok").await?;
+                }
+                "RCPT" if !from => self.say("503 5.5.1 MAIL first").await?,
+                "RCPT" if recipients >= RECIPIENTS => self.say("452 4.5.3 too many recipients").await?,
+                "RCPT" => {
+                    recipients += 1;
+                    self.say("250 2.1.5 ok").await?;
+                }
+                "DATA" if recipients == 0 => self.say("503 5.5.1 no recipient").await?,
+                "DATA" => {
+                    self.say("354 go on").await?;
+                    let answer = match self.mail().await? {
+                        None => return Ok(()),
+                        Some(_) if !(self.admitted)() => "451 4.7.1 who is it that speaks?",
+                        Some(Mail::TooLarge) => "552 5.3.4 the mail is too large",
+                        Some(Mail::Whole(raw)) => match self.takes.take(&raw).await {
+                            Ok(taken) if taken.outcome == Outcome::Later => "451 4.3.0 come again",
+                            Ok(_) => "250 2.0.0 handled",
+                            Err(error) => {
+                                warn!(%error, "a mail could not be handled");
+                                "451 4.3.0 come again"
+                            }
+                        },
+                    };
+                    // One answer for each recipient.
+                    for _ in 0..recipients {
+                        self.say(answer).await?;
+                    }
+                    (from, recipients) = (false, 0);
+                }
+                "RSET" => {
+                    (from, recipients) = (false, 0);
+                    self.say("250 2.0.0 ok").await?;
+                }
+                "NOOP" => self.say("250 2.0.0 ok").await?,
+                "VRFY" => self.say("252 2.1.5 perhaps").await?,
+                "QUIT" => return self.say("221 2.0.0 bye").await,
+                _ => self.say("500 5.5.2 what is that?").await?,
+            }
+        }
+        self.say("421 4.3.2 not now").await
+    }
+
+    /// A mail up to the dot that ends it, without the dots that were put before; none: the client is gone.
+    async fn mail(&mut self) -> std::io::Result<Option<Mail>> {
+        let mut raw = vec![];
+        let mut too_large = false;
+        loop {
+            let mut line = vec![];
+            let mut reader = (&mut self.stream).take(LARGEST as u64);
+            let read = tokio::select! {
+                () = self.stop.cancelled() => return Ok(None),
+                read = timeout(SILENCE, reader.read_until(b'\n', &mut line)) => read,
+            };
+            match read {
+                Err(_) | Ok(Ok(0)) => return Ok(None),
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok(_)) => {}
+            }
+            if !line.ends_with(b"\n") {
+                return Ok(None);
+            }
+            // A dot between bare line feeds ends no mail: what one server passes on as text would be a command here.
+            if line == b".\r\n" {
+                return Ok(Some(if too_large { Mail::TooLarge } else { Mail::Whole(raw) }));
+            }
+            let line = line.strip_prefix(b".").unwrap_or(&line);
+            too_large |= raw.len() + line.len() > LARGEST;
+            if too_large {
+                raw = vec![];
+            } else {
+                raw.extend_from_slice(line);
+            }
+        }
+    }
+}
+
+enum Mail {
+    Whole(Vec<u8>),
+    TooLarge,
+}

@@ -1,0 +1,197 @@
+//! Reads a mailbox for as long as owd lives.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use ow_clock::Clock;
+use ow_store::{Store, StoreError};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::desk::{Outcome, Taken};
+use crate::imap::{Account, ImapError, Session};
+use crate::progress::{Handled, Look, Next, Progress};
+
+/// Of a mail that is larger only the headers are read: an answer is short.
+const LARGEST: u64 = 10 * 1024 * 1024;
+
+/// A connection that says nothing for so long is asked whether it is still there.
+const QUIET: SignedDuration = SignedDuration::from_mins(5);
+
+/// How often a server is asked that does not tell by itself.
+const ASKED: SignedDuration = SignedDuration::from_mins(1);
+
+/// A lost connection is tried again after this, then after twice the time, and so on.
+const FIRST: SignedDuration = SignedDuration::from_secs(1);
+
+/// But never later than this.
+const LONGEST: SignedDuration = SignedDuration::from_mins(5);
+
+/// Where mail goes once it is here.
+#[async_trait]
+pub trait Takes: Send + Sync {
+    /// Handles a mail; once this returns, what it decided is durable.
+    async fn take(&self, raw: &[u8]) -> Result<Taken, StoreError>;
+    /// Tells the person of a mail that could not be handled.
+    async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError>;
+    /// Tells how the connection to the mailbox stands: why it is lost, or that it is there.
+    fn stands(&self, mailbox: &str, fault: Option<&str>);
+}
+
+/// Reads one mailbox: what came while nobody looked, then each mail as it comes.
+pub struct MailboxReader {
+    pub account: Account,
+    pub store: Arc<dyn Store>,
+    pub clock: Clock,
+    pub takes: Arc<dyn Takes>,
+}
+
+#[derive(Debug, Error)]
+enum ReadError {
+    #[error(transparent)]
+    Imap(#[from] ImapError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl MailboxReader {
+    /// Runs until `stop`; a mail that is in hand is handled first.
+    pub async fn run(&self, stop: CancellationToken) {
+        let name = self.account.name();
+        let mut wait = FIRST;
+        while !stop.is_cancelled() {
+            let before = self.clock.now();
+            match self.read(&stop).await {
+                Ok(()) => return,
+                Err(error) => {
+                    let why = chain(&error);
+                    warn!(mailbox = name, error = why, "the mailbox cannot be read just now");
+                    self.takes.stands(&name, Some(&why));
+                }
+            }
+            // A connection that held for a while was a good one.
+            if self.clock.now().duration_since(before) > LONGEST {
+                wait = FIRST;
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.until(self.clock.now().checked_add(wait).unwrap_or(Timestamp::MAX)) => {}
+            }
+            wait = wait.saturating_mul(2).min(LONGEST);
+        }
+    }
+
+    /// One connection, from its beginning to its end.
+    async fn read(&self, stop: &CancellationToken) -> Result<(), ReadError> {
+        let opened = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            opened = Session::open(&self.account) => opened,
+        };
+        let mut session = opened?;
+        let name = self.account.name();
+        let next = match session.next {
+            Some(next) => next,
+            None => session.after(0).await?.last().map_or(1, |last| last.saturating_add(1)),
+        };
+        let before = self.store.mailbox(&name).await?;
+        let is_new = before.is_none();
+        let (mut progress, look) = Progress::opened(before, session.validity, next, self.clock.now());
+        match look {
+            Look::After(seen) => progress.found(&session.after(seen).await?),
+            Look::Since(at) => {
+                info!(mailbox = name, "the server numbers the mailbox anew");
+                let found = session.since(at).await?;
+                progress.found_all(&found, next);
+            }
+        }
+        if is_new {
+            self.store.note_mailbox(&name, progress.mark()).await?;
+        }
+        info!(mailbox = name, "the mailbox is open");
+        self.takes.stands(&name, None);
+        loop {
+            if stop.is_cancelled() {
+                session.close().await;
+                return Ok(());
+            }
+            let now = self.clock.now();
+            match progress.next(now) {
+                Next::Handle(uid) => self.handle(&mut session, &mut progress, uid).await?,
+                Next::Wait(until) => {
+                    let most = if session.tells() { QUIET } else { ASKED };
+                    let end = now.checked_add(most).unwrap_or(Timestamp::MAX);
+                    let end = until.map_or(end, |until| until.min(end));
+                    let waited = async {
+                        tokio::select! {
+                            () = stop.cancelled() => {}
+                            () = self.until(end) => {}
+                        }
+                    };
+                    if session.tells() {
+                        session.idle(waited).await?;
+                    } else {
+                        waited.await;
+                    }
+                    let seen = progress.mark().seen;
+                    progress.found(&session.after(seen).await?);
+                }
+            }
+        }
+    }
+
+    async fn handle(&self, session: &mut Session, progress: &mut Progress, uid: u32) -> Result<(), ReadError> {
+        let name = self.account.name();
+        let fetched = session.fetch(uid, LARGEST).await;
+        let (handled, concerns) = match &fetched {
+            // One that is gone needs nothing more.
+            Ok(None) => (Handled::Done, false),
+            Ok(Some(raw)) => match self.takes.take(raw).await {
+                Ok(taken) if taken.outcome == Outcome::Later => (Handled::Failed, false),
+                Ok(taken) => (Handled::Done, taken.item.is_some()),
+                Err(error) => {
+                    warn!(mailbox = name, uid, %error, "a mail could not be handled");
+                    (Handled::Failed, false)
+                }
+            },
+            // It may be the mail that breaks the connection: then it must not do so for ever.
+            Err(_) => (Handled::Failed, false),
+        };
+        let given_up = progress.handled(uid, handled, self.clock.now());
+        debug!(mailbox = name, uid, ?handled, "mail read");
+        for uid in given_up {
+            self.takes.give_up(&name, uid).await?;
+        }
+        // Only now: a crash before this has the mail handled again, which changes nothing.
+        self.store.note_mailbox(&name, progress.mark()).await?;
+        fetched?;
+        if concerns && let Err(error) = session.mark_read(uid).await {
+            match error {
+                ImapError::Refused { .. } => debug!(mailbox = name, uid, %error, "a mail could not be marked as read"),
+                error => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn until(&self, at: Timestamp) {
+        while self.clock.now() < at {
+            self.clock.wake_at(Some(at)).await;
+        }
+    }
+}
+
+/// An error with what caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,339 @@
+//! Mail to and from owd: the mailbox that is read, the socket that takes mail, and what becomes of a mail.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use jiff::tz::TimeZone;
+use ow_clock::Clock;
+use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, MailWay};
+use ow_engine::Engine;
+use ow_inbox::Channels;
+use ow_mail::{
+    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Probe, Security, Taken,
+    Takes, Way, probe_mailbox, probe_out,
+};
+use ow_model::{BlobHash, InboxBinding, InboxName, Item, ItemKind, Person};
+use ow_secret::{SecretName, Secrets};
+use ow_server::{Lineage, Warning, is_stranger};
+use ow_store::{NewItem, NewReply, Reply, SqliteStore, Store, StoreError};
+use serde_json::json;
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{error, info, warn};
+
+use crate::args::Places;
+use crate::life::Standing;
+use crate::people;
+
+/// Takes mail, from wherever it comes.
+pub(crate) struct MailDesk {
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) clock: Clock,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) automation: ow_automation::Handle,
+    pub(crate) standing: Arc<RwLock<Arc<Standing>>>,
+    /// What keeps a mailbox or the socket from being read.
+    pub(crate) faults: RwLock<BTreeMap<String, String>>,
+}
+
+impl MailDesk {
+    /// Handles a mail. Who hands it over may decide no more by it than they may themselves; none: a mail server does.
+    pub(crate) async fn take_from(&self, raw: &[u8], by: Option<&Person>) -> Result<Taken, StoreError> {
+        let standing = Arc::clone(&self.standing.read().expect("no holder panics"));
+        let config = &standing.config;
+        let may_answer = |person: &Person, item: &Item| {
+            by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
+        };
+        let desk = Desk { settings: &people::mail_settings(config), store: &*self.store, may_answer: &may_answer };
+        let taken = desk.take(raw, self.clock.now()).await?;
+        let Taken { outcome, item, decision, why, told: _, sender: _, bounced: _ } = &taken;
+        info!(outcome = outcome.word(), item = item.map(tracing::field::display), decision, why, "mail taken");
+        if *decision == "approve" {
+            self.engine.expect_call();
+        }
+        self.automation.wake_for_work();
+        if config.mail.out.is_some() {
+            self.acknowledge(raw, &taken).await?;
+        }
+        self.note_bounce(&taken).await?;
+        Ok(taken)
+    }
+
+    /// Has the sender told what became of their mail; of one mail once, however often it comes.
+    async fn acknowledge(&self, raw: &[u8], taken: &Taken) -> Result<(), StoreError> {
+        let (Some(told), Some(sender)) = (&taken.told, &taken.sender) else { return Ok(()) };
+        let Correspondent { address, subject, message_id, references } = sender.clone();
+        let key = message_id.clone().unwrap_or_else(|| BlobHash::of(raw).to_string());
+        let reply = NewReply {
+            key: format!("mail:{address}:{key}"),
+            binding: InboxBinding::new("mail", &address),
+            item: taken.item,
+            reply: Reply { subject, text: told.clone(), in_reply_to: message_id, references },
+        };
+        self.store.enqueue_reply(&reply, self.clock.now()).await.map(|_| ())
+    }
+
+    /// Tells that a notice of an item did not arrive.
+    async fn note_bounce(&self, taken: &Taken) -> Result<(), StoreError> {
+        let (Some(why), Some(id)) = (&taken.bounced, taken.item) else { return Ok(()) };
+        let Some(item) = self.store.item(id).await? else { return Ok(()) };
+        warn!(item = %id, why, "a notice did not arrive");
+        // What tells of a bounce may bounce too; that is told in the log alone.
+        if matches!(item.kind, ItemKind::Notification { .. }) {
+            return Ok(());
+        }
+        let text = format!("A mail that told of “{}” ({}) did not arrive: {why}", item.title, id.token());
+        self.tell("A notice did not arrive".into(), text, &format!("bounce:{id}")).await
+    }
+
+    /// In the local Inbox.
+    async fn tell(&self, title: String, text: String, key: &str) -> Result<(), StoreError> {
+        let item = NewItem {
+            inbox: InboxName::default(),
+            task: None,
+            run: None,
+            title,
+            kind: ItemKind::Notification { text },
+            expires_in: None,
+            remind_after: None,
+        };
+        self.store.notify(&item, key, self.clock.now()).await.map(|_| ())
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let faults = self.faults.read().unwrap_or_else(PoisonError::into_inner);
+        let warning = |(about, message): (&String, &String)| Warning {
+            kind: "mail".into(),
+            about: about.clone(),
+            message: message.clone(),
+            hint: Some("`owctl doctor` tries each step and says which one fails".into()),
+        };
+        faults.iter().map(warning).collect()
+    }
+
+    fn stands(&self, about: &str, fault: Option<&str>) {
+        let mut faults = self.faults.write().unwrap_or_else(PoisonError::into_inner);
+        match fault {
+            Some(why) => faults.insert(about.to_owned(), why.to_owned()),
+            None => faults.remove(about),
+        };
+    }
+}
+
+#[async_trait]
+impl Takes for MailDesk {
+    async fn take(&self, raw: &[u8]) -> Result<Taken, StoreError> {
+        self.take_from(raw, None).await
+    }
+
+    async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError> {
+        error!(mailbox, uid, "a mail is given up");
+        let text = format!(
+            "The mail number {uid} of {mailbox} could not be handled, however often it was tried. If it was your answer to an \
+             item, answer that with `owctl inbox`."
+        );
+        self.tell("A mail could not be handled".into(), text, &format!("mail:{mailbox}:{uid}")).await
+    }
+
+    fn stands(&self, mailbox: &str, fault: Option<&str>) {
+        self.stands(mailbox, fault);
+    }
+}
+
+/// The mailbox and the socket, as the configuration has them.
+pub(crate) struct MailRoom {
+    pub(crate) desk: Arc<MailDesk>,
+    channels: Arc<Channels>,
+    access: Access,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    reads: Mutex<Part<Account>>,
+    takes: Mutex<Part<PathBuf>>,
+}
+
+/// Something that runs as long as its setting stays the same.
+type Part<T> = Option<(T, CancellationToken, TaskTracker)>;
+
+impl MailRoom {
+    pub(crate) fn new(desk: Arc<MailDesk>, channels: Arc<Channels>, access: Access, stop: CancellationToken) -> Self {
+        Self {
+            desk,
+            channels,
+            access,
+            stop,
+            tasks: TaskTracker::new(),
+            reads: Mutex::default(),
+            takes: Mutex::default(),
+        }
+    }
+
+    /// Has mail read and sent as the configuration says from now on.
+    pub(crate) fn apply(&self, config: &Config, secrets: &Secrets) {
+        let out = config.mail.out.as_ref().map(|out| channel(out, config, secrets, self.desk.clock.clone()));
+        match self.usable("[mail.out]", out) {
+            Some(channel) => self.channels.set("mail", Arc::new(channel)),
+            None => self.channels.remove("mail"),
+        }
+        let account =
+            self.usable("[mail.in]", config.mail.incoming.as_ref().map(|incoming| account(incoming, secrets)));
+        self.renew(&self.reads, account, |account, stop| {
+            let reader = MailboxReader {
+                account,
+                store: Arc::clone(&self.desk.store) as Arc<dyn Store>,
+                clock: self.desk.clock.clone(),
+                takes: Arc::clone(&self.desk) as Arc<dyn Takes>,
+            };
+            Box::pin(async move { reader.run(stop).await })
+        });
+        self.renew(&self.takes, config.mail.lmtp.clone(), |path, stop| {
+            let (desk, access) = (Arc::clone(&self.desk), self.access);
+            Box::pin(async move {
+                let about = path.display().to_string();
+                match LmtpSocket::bind(&path, access) {
+                    Ok(socket) => {
+                        desk.stands(&about, None);
+                        socket.serve(desk, admits(), stop).await;
+                    }
+                    Err(error) => {
+                        warn!(path = about, %error, "no socket for mail");
+                        desk.stands(&about, Some(&format!("cannot listen for mail ([mail] lmtp): {error}")));
+                        stop.cancelled().await;
+                        desk.stands(&about, None);
+                    }
+                }
+            })
+        });
+    }
+
+    /// What is wrong with a setting is told.
+    fn usable<T>(&self, about: &str, setting: Option<Result<T, Probe>>) -> Option<T> {
+        let (usable, fault) = match setting {
+            None => (None, None),
+            Some(Ok(usable)) => (Some(usable), None),
+            Some(Err(fault)) => (None, Some(fault.message)),
+        };
+        if let Some(fault) = &fault {
+            warn!(about, fault, "mail cannot be used");
+        }
+        self.desk.stands(about, fault.as_deref());
+        usable
+    }
+
+    /// Ends what ran by another setting, and then begins by the new one.
+    fn renew<T: Clone + PartialEq>(
+        &self,
+        part: &Mutex<Part<T>>,
+        setting: Option<T>,
+        begin: impl FnOnce(T, CancellationToken) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
+    ) {
+        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        if part.as_ref().map(|(setting, ..)| setting) == setting.as_ref() {
+            return;
+        }
+        let before = part.take().map(|(_, stop, ended)| {
+            stop.cancel();
+            ended
+        });
+        let Some(setting) = setting else { return };
+        let (stop, ended) = (self.stop.child_token(), TaskTracker::new());
+        let work = begin(setting.clone(), stop.clone());
+        let work = ended.track_future(work);
+        ended.close();
+        self.tasks.spawn(async move {
+            if let Some(before) = before {
+                before.wait().await;
+            }
+            work.await;
+        });
+        *part = Some((setting, stop, ended));
+    }
+
+    /// Waits until what is in hand is handled; the stop was asked for before.
+    pub(crate) async fn drain(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+fn host(server: &MailServer) -> Host {
+    let MailServer { host, port, security } = server;
+    let security = match security {
+        MailSecurity::Tls => Security::Tls,
+        MailSecurity::StartTls => Security::StartTls,
+        MailSecurity::None => Security::None,
+    };
+    Host { name: host.clone(), port: *port, security }
+}
+
+/// A process that owd started could write a mail that claims to come from a person.
+fn admits() -> Arc<Admits> {
+    let lineage = Lineage::own();
+    Arc::new(move |stream: &UnixStream| match stream.peer_cred() {
+        Ok(credentials) => Box::new(is_stranger(credentials, &lineage)),
+        Err(_) => Box::new(|| false),
+    })
+}
+
+/// Tries the way of a mail and prints what was found, as JSON; sends none.
+pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
+    let paths = places.paths()?;
+    let config = Config::load_if_present(&paths.config_file, &crate::args::host())?;
+    let secrets = crate::life::load_secrets(&config, &paths)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut found: Vec<Probe> = vec![];
+    if let Some(incoming) = &config.mail.incoming {
+        match account(incoming, &secrets) {
+            Ok(account) => {
+                found.extend(runtime.block_on(probe_mailbox(&account, config.mail.authserv_id.as_deref())));
+            }
+            Err(fault) => found.push(fault),
+        }
+    }
+    if let Some(out) = &config.mail.out {
+        match channel(out, &config, &secrets, Clock::system()) {
+            Ok(channel) => found.push(runtime.block_on(probe_out(&channel))),
+            Err(fault) => found.push(fault),
+        }
+    }
+    let found: Vec<_> =
+        found.iter().map(|Probe { message, remedy }| json!({ "message": message, "remedy": remedy })).collect();
+    println!("{}", json!(found));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn account(incoming: &MailInConfig, secrets: &Secrets) -> Result<Account, Probe> {
+    let MailInConfig { server, user, password, mailbox } = incoming;
+    let password = self::password(password, secrets)?;
+    Ok(Account { host: host(server), user: user.clone(), password, mailbox: mailbox.clone() })
+}
+
+fn channel(out: &MailOutConfig, config: &Config, secrets: &Secrets, clock: Clock) -> Result<MailChannel, Probe> {
+    let MailOutConfig { from, way } = out;
+    let way = match way {
+        MailWay::Program { sendmail } => Way::Program(sendmail.clone()),
+        MailWay::Server { server, login: None } => Way::Server { host: host(server), login: None },
+        MailWay::Server { server, login: Some(login) } => {
+            let password = password(&login.password, secrets)?;
+            Way::Server { host: host(server), login: Some((login.user.clone(), password)) }
+        }
+    };
+    let from = from.parse().map_err(|error| Probe {
+        message: format!("`{from}` is no address to write from: {error}"),
+        remedy: Some("write `from` in [mail.out] as `owd <owd@example.org>`".into()),
+    })?;
+    // The configuration holds no zone that is not known.
+    let zone = TimeZone::get(&config.timezone.0).unwrap_or(TimeZone::UTC);
+    Ok(MailChannel { from, way, zone, clock })
+}
+
+fn password(name: &str, secrets: &Secrets) -> Result<String, Probe> {
+    let known = name.parse::<SecretName>().ok().and_then(|name| secrets.value(&name));
+    known.map(|value| value.expose().to_owned()).ok_or_else(|| Probe {
+        message: format!("there is no secret `{name}`"),
+        remedy: Some(format!("keep it: owctl secret set {name}")),
+    })
+}

@@ -1,0 +1,272 @@
+//! Answers that come into a mailbox (a real IMAP server) or over a socket.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+
+use ow_stories::mail::Domain;
+use ow_stories::{ASKING, asking, executions};
+use ow_test_support::{Dovecot, Owd, Scratch, id, until};
+
+const RELAY: &str = "mx.example.net";
+
+fn home(dovecot: &Dovecot, domain: &Domain) -> Scratch {
+    let scratch = asking();
+    scratch.task("other", ASKING);
+    let uid = fs::metadata(scratch.path()).expect("a home").uid();
+    scratch.config(&format!(
+        "[mail]\nauthserv-id = \"{RELAY}\"\ndns = \"{}\"\n[mail.in]\nserver = \"{}\"\nsecurity = \"none\"\nuser = \"owd\"\n\
+         password = \"MAIL_PASSWORD\"\n[people.ada]\nuids = [{uid}]\nmail = [\"ada@example.org\"]\n",
+        domain.dns(),
+        dovecot.address()
+    ));
+    scratch
+}
+
+/// With the password in its environment, and the mailbox open.
+fn start(scratch: &Scratch) -> Owd {
+    let before = opened(scratch);
+    let owd = scratch.start_with(|command| {
+        command.env("OWD_SECRET_MAIL_PASSWORD", "secret");
+    });
+    until("the mailbox is open", || (opened(scratch) > before).then_some(()));
+    owd
+}
+
+fn opened(scratch: &Scratch) -> usize {
+    let log = fs::read_to_string(scratch.path().join("stderr")).unwrap_or_default();
+    log.matches("the mailbox is open").count()
+}
+
+/// As the relay lets it through.
+fn reply(item: &str, text: &str) -> String {
+    format!(
+        "Authentication-Results: {RELAY}; dmarc=pass header.from=example.org\r\nFrom: Ada <ada@example.org>\r\nTo: owd@example.net\r\n\
+         Subject: Re: Approval needed [ow:{item}]\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n{text}\r\n"
+    )
+}
+
+/// Runs a task and waits until it asks.
+fn asks(owd: &Owd, task: &str) -> String {
+    owd.owctl.ok(&["task", "run", task]);
+    id(&until("it asks", || owd.items().into_iter().find(|item| item["task"] == task)))
+}
+
+fn parked(owd: &Owd) -> String {
+    asks(owd, "asking")
+}
+
+fn read(dovecot: &Dovecot, what: &str) -> Option<()> {
+    dovecot.mails("owd").iter().any(|(mail, read)| mail.contains(what) && *read).then_some(())
+}
+
+#[test]
+fn an_answer_in_the_mailbox_counts_whether_owd_was_up_or_down_or_the_server_was() {
+    let Some(mut dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    dovecot.put("owd", "1", &reply("aaaaaaaaaaaaaaaa", "approve"));
+    let owd = start(&scratch);
+    let item = parked(&owd);
+    dovecot.put("owd", "2", &reply(&item, "approve"));
+    owd.run_in("asking", "succeeded");
+    until("what was handled is marked as read", || read(&dovecot, &item));
+    assert!(read(&dovecot, "aaaaaaaaaaaaaaaa").is_none(), "what is none of owd's business is not");
+    // owd is down.
+    let item = parked(&owd);
+    owd.kill();
+    dovecot.put("owd", "3", &reply(&item, "approve"));
+    let owd = start(&scratch);
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&scratch), 2);
+    // The server goes away, and comes back with a mail.
+    let item = parked(&owd);
+    dovecot.stop();
+    until("owd says so", || {
+        let status = owd.owctl.ok(&["status"]);
+        status.contains("INBOX").then_some(())
+    });
+    dovecot.put("owd", "4", &reply(&item, "deny. Not now"));
+    dovecot.start_again();
+    until("the third run ends", || owd.runs("asking").iter().any(|run| run["state"] == "refused").then_some(()));
+    assert_eq!(executions(&scratch), 2);
+    owd.stop();
+}
+
+#[test]
+fn the_first_start_on_a_full_mailbox_replays_nothing() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    for number in 0..5000 {
+        dovecot.put("owd", &format!("old{number}"), &format!("Subject: mail {number}\r\n\r\nHello\r\n"));
+    }
+    let owd = scratch.start();
+    let old = parked(&owd);
+    owd.kill();
+    dovecot.put("owd", "answer", &reply(&old, "approve"));
+    let owd = start(&scratch);
+    let item = asks(&owd, "other");
+    dovecot.put("owd", "new", &reply(&item, "approve"));
+    until("the new answer counts", || (executions(&scratch) == 1).then_some(()));
+    let waiting: Vec<String> = owd.items().iter().map(id).collect();
+    assert_eq!(waiting, [old], "the old one does not");
+}
+
+#[test]
+fn a_mail_that_cannot_be_handled_yet_is_tried_again_and_holds_up_no_other() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    let owd = start(&scratch);
+    let first = parked(&owd);
+    let second = asks(&owd, "other");
+    domain.fail(6);
+    let now = owd.owctl.json(&["inbox", "show", &first])["created_at"].as_str().expect("an instant").to_owned();
+    let date = now.parse::<jiff::Timestamp>().expect("an instant").strftime("%a, %d %b %Y %H:%M:%S +0000").to_string();
+    let signed = domain.mail("ada@example.org", &format!("Re: [ow:{first}]"), &date, "", "approve\n");
+    dovecot.put("owd", "1", &signed);
+    dovecot.put("owd", "2", &reply(&second, "approve"));
+    until("both runs go on", || (executions(&scratch) == 2).then_some(()));
+    owd.kill();
+    let log = fs::read_to_string(scratch.path().join("stderr")).expect("a log");
+    assert!(log.contains("outcome=\"later\""), "{log}");
+}
+
+#[test]
+fn a_server_that_numbers_its_mails_anew_loses_no_answer_and_repeats_none() {
+    let Some(mut dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    let owd = start(&scratch);
+    let item = parked(&owd);
+    dovecot.put("owd", "1", &reply(&item, "approve"));
+    owd.run_in("asking", "succeeded");
+    until("it is handled", || read(&dovecot, &item));
+    let item = parked(&owd);
+    owd.kill();
+    dovecot.renumber("owd");
+    dovecot.put("owd", "2", &reply(&item, "approve"));
+    let owd = start(&scratch);
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&scratch), 2);
+    let again = parked(&owd);
+    dovecot.put("owd", "3", &reply(&again, "deny"));
+    until("it is denied", || owd.runs("asking").iter().any(|run| run["state"] == "refused").then_some(()));
+    assert_eq!(executions(&scratch), 2);
+}
+
+/// Says each line, and returns what was answered to each.
+fn talk(socket: &std::path::Path, lines: &[&str]) -> Vec<String> {
+    let stream = UnixStream::connect(socket).expect("a socket");
+    let mut answers = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut told = vec![];
+    let mut answer = || {
+        let mut whole = String::new();
+        loop {
+            let mut line = String::new();
+            answers.read_line(&mut line).expect("an answer");
+            let ends = line.as_bytes().get(3) != Some(&b'-');
+            write!(whole, "{}", line.trim_end()).expect("text");
+            if ends {
+                return whole;
+            }
+        }
+    };
+    told.push(answer());
+    for line in lines {
+        (&stream).write_all(format!("{line}\r\n").as_bytes()).expect("said");
+        told.push(answer());
+    }
+    told
+}
+
+#[test]
+fn a_mail_server_of_this_machine_hands_answers_over_a_socket() {
+    let scratch = asking();
+    let uid = fs::metadata(scratch.path()).expect("a home").uid();
+    let socket = scratch.path().join("lmtp");
+    scratch.config(&format!(
+        "[mail]\nauthserv-id = \"{RELAY}\"\nlmtp = \"{}\"\n[people.ada]\nuids = [{uid}]\nmail = [\"ada@example.org\"]\n",
+        socket.display()
+    ));
+    let owd = scratch.start();
+    until("the socket is there", || socket.exists().then_some(()));
+    assert_eq!(fs::metadata(&socket).expect("a socket").permissions().mode() & 0o777, 0o600);
+    let item = parked(&owd);
+    let mail = |mail: &str| format!("{}.", mail.replace("\r\n.", "\r\n.."));
+    let later = mail(&reply(&item, "approve").replace("dmarc=pass", "dmarc=temperror"));
+    let right = mail(&reply(&item, "approve"));
+    let told = talk(
+        &socket,
+        &[
+            "MAIL FROM:<ada@example.org>",
+            "LHLO here",
+            "MAIL FROM:<ada@example.org>",
+            "RCPT TO:<owd@example.net>",
+            "DATA",
+            &later,
+            "MAIL FROM:<ada@example.org>",
+            "RCPT TO:<owd@example.net>",
+            "DATA",
+            &right,
+            "QUIT",
+        ],
+    );
+    let codes: Vec<&str> = told.iter().map(|line| &line[..3]).collect();
+    assert_eq!(codes, ["220", "503", "250", "250", "250", "354", "451", "250", "250", "354", "250", "221"], "{told:?}");
+    // What was answered 250 is durable.
+    owd.kill();
+    let owd = scratch.start();
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&scratch), 1);
+    owd.stop();
+    assert!(!socket.exists());
+}
+
+#[test]
+fn doctor_names_the_step_of_a_mails_way_that_fails() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    dovecot.put("owd", "1", &reply("aaaaaaaaaaaaaaaa", "hello"));
+    let scratch = Scratch::new();
+    let right = format!(
+        "[mail]\nauthserv-id = \"{RELAY}\"\n[mail.in]\nserver = \"{}\"\nsecurity = \"none\"\nuser = \"owd\"\npassword = \"mail-password\"\n\
+         mailbox = \"INBOX\"\n",
+        dovecot.address()
+    );
+    let finds = |config: &str| -> Vec<(String, String)> {
+        scratch.config(config);
+        let mut command = scratch.owctl().command(&["doctor", "--json"]);
+        let output = command.env("OWD_SECRET_MAIL_PASSWORD", "secret").output().expect("doctor runs");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let checks = report["checks"].as_array().cloned().unwrap_or_default();
+        let checks = checks.into_iter().filter(|check| check["name"] == "mail");
+        checks.map(|check| (check["state"].to_string(), format!("{}: {}", check["message"], check["remedy"]))).collect()
+    };
+    let well = finds(&right);
+    assert!(well.len() == 2 && well.iter().all(|(state, _)| state == "\"ok\""), "{well:?}");
+    let closed = ow_test_support::free_port();
+    let address = dovecot.address();
+    for (change, to, says) in [
+        (address.as_str(), format!("127.0.0.1:{closed}"), "cannot be connected to"),
+        ("\"mail-password\"", "\"other-password\"".into(), "owctl secret set other-password"),
+        ("mailbox = \"INBOX\"", "mailbox = \"Nowhere\"".into(), "set `mailbox` in [mail.in]"),
+        ("security = \"none\"", "security = \"tls\"".into(), "no encrypted connection"),
+        ("security = \"none\"", "security = \"starttls\"".into(), "does not offer STARTTLS"),
+        (RELAY, "mx.other.example".into(), "not of `mx.other.example`"),
+    ] {
+        let found = finds(&right.replace(change, &to));
+        assert!(
+            found.iter().any(|(state, text)| state == "\"warn\"" && text.contains(says)),
+            "{change} {to}: {found:?}"
+        );
+    }
+    let out = "[mail.out]\nsecurity = \"none\"\nfrom = \"owd@example.net\"\n";
+    let found = finds(&format!("{out}server = \"127.0.0.1:{closed}\"\n"));
+    assert!(found[0].1.contains("[mail.out]") && found[0].0 == "\"warn\"", "{found:?}");
+    let found = finds("[mail.out]\nfrom = \"owd@example.net\"\nsendmail = \"/nowhere/sendmail\"\n");
+    assert!(found[0].1.contains("there is no program /nowhere/sendmail"), "{found:?}");
+    assert_eq!(finds("[people.ada]\nuids = [0]\n"), [], "where no mail is configured, none is tried");
+}
