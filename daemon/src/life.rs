@@ -111,8 +111,16 @@ impl Life {
         let helpers = Helpers::new(this, vec!["helper".into()]);
         ow_tool::register_jobs(&mut toolbox, helpers.background());
         let task_tools = ow_automation::register_task_tools(&mut toolbox);
-        let toolbox = Arc::new(toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
+        let slack = crate::slack::configured(&self.config, &secrets).unwrap_or_else(|error| {
+            // Tasks run without it, and their questions wait in the Inbox.
+            error!(error = format!("{error:#}"), "no Slack");
+            None
+        });
+        if let Some(client) = &slack {
+            ow_slack::register(&mut toolbox, client);
+        }
+        let toolbox = Arc::new(toolbox);
         show_arguments(&self.store, &self.config, &secrets);
         let channels = Arc::new(Channels::default());
         crate::channels::apply(&*self.store, &channels, &self.config, &secrets);
@@ -128,7 +136,7 @@ impl Life {
             toolbox: Arc::clone(&toolbox),
             helpers: Arc::new(helpers),
             settings: policy_settings(&self.config, &self.paths, &self.host, &own_addresses),
-            secrets: Arc::clone(&secrets),
+            secrets,
             hooks: hooks(&self.config, &self.paths),
             home: self.host.home.clone(),
             runs_dir: self.paths.data_dir.join("runs"),
@@ -166,11 +174,9 @@ impl Life {
         let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let mut services = JoinSet::new();
-        match crate::slack::surface(&standing, &automation.handle(), &secrets, &channels, &store, &clock) {
-            Ok(Some(surface)) => drop(services.spawn(surface.run(stop.clone()))),
-            Ok(None) => {}
-            // Tasks run without it, and their questions wait in the Inbox.
-            Err(error) => error!(error = format!("{error:#}"), "no Slack"),
+        if let Some(client) = slack {
+            let surface = crate::slack::surface(client, &standing, &automation.handle(), &channels, &store, &clock);
+            services.spawn(surface.run(stop.clone()));
         }
         services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
         let desk = Arc::new(MailDesk {
@@ -517,6 +523,8 @@ mod tests {
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, store);
         ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
+        let token = ow_secret::SecretValue::new("xoxb-none".into());
+        ow_slack::register(&mut toolbox, &ow_slack::Client::new(None, token, None).expect("a client"));
         drop(ow_automation::register_task_tools(&mut toolbox));
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
         let known: BTreeSet<String> = {

@@ -19,26 +19,28 @@ use crate::args::{Places, host};
 use crate::life::Standing as Configured;
 use crate::people;
 
-/// Slack as it is configured; none: owd has nothing to do with it. From now on its bindings are delivered.
+/// The app's client; none: owd has nothing to do with Slack.
 ///
 /// # Errors
 ///
-/// A token that there is not is an error of the configuration.
+/// Names the token that there is not.
+pub(crate) fn configured(config: &Config, secrets: &Secrets) -> anyhow::Result<Option<Client>> {
+    config.slack.as_ref().map(|slack| client(slack, secrets)).transpose()
+}
+
+/// What comes from Slack, and from now on what its bindings are told.
 pub(crate) fn surface(
+    client: Client,
     configured: &Arc<RwLock<Arc<Configured>>>,
     automation: &ow_automation::Handle,
-    secrets: &Secrets,
     channels: &Channels,
     store: &Arc<dyn Store>,
     clock: &Clock,
-) -> anyhow::Result<Option<Surface>> {
-    let config = Arc::clone(&configured.read().expect("no holder panics"));
-    let Some(slack) = &config.config.slack else { return Ok(None) };
-    let client = client(slack, secrets)?;
+) -> Surface {
     channels.set("slack", Arc::new(SlackChannel { client: client.clone(), store: Arc::clone(store) }));
     let (standing, _) = watch::channel(Standing::default());
     let directory = Arc::new(People { configured: Arc::clone(configured), automation: automation.clone() });
-    Ok(Some(Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing }))
+    Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing }
 }
 
 /// Looks at each hop between owd and Slack, for `owctl doctor`; none where Slack is not configured.

@@ -28,6 +28,7 @@ mod surface;
 
 mod examine;
 mod threads;
+mod tools;
 
 pub use answer::{About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit};
 pub use channel::SlackChannel;
@@ -41,3 +42,4 @@ pub use notice::{News, Post, digest, fits, notice, outcome};
 pub use socket::{SocketMode, Standing};
 pub use surface::Surface;
 pub use text::{plain, sign};
+pub use tools::register;

@@ -21,7 +21,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/tool", &["ow-model", "ow-policy", "ow-secret"]),
     ("daemon/provider", &["ow-clock", "ow-model", "ow-secret"]),
     ("daemon/mail", &["ow-clock", "ow-inbox", "ow-model", "ow-reply", "ow-store"]),
-    ("daemon/slack", &["ow-clock", "ow-inbox", "ow-model", "ow-reply", "ow-secret", "ow-store"]),
+    (
+        "daemon/slack",
+        &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-secret", "ow-store", "ow-tool"],
+    ),
     ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-store", "ow-tool"]),
     (
         "daemon/engine",
