@@ -136,7 +136,7 @@ impl Life {
             toolbox: Arc::clone(&toolbox),
             helpers: Arc::new(helpers),
             settings: policy_settings(&self.config, &self.paths, &self.host, &own_addresses),
-            secrets,
+            secrets: Arc::clone(&secrets),
             hooks: hooks(&self.config, &self.paths),
             home: self.host.home.clone(),
             runs_dir: self.paths.data_dir.join("runs"),
@@ -174,8 +174,13 @@ impl Life {
         let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let mut services = JoinSet::new();
+        let mut slack_door = None;
         if let Some(client) = slack {
             let surface = crate::slack::surface(client, &standing, &automation.handle(), &channels, &store, &clock);
+            slack_door = crate::slack::door(&self.config, &secrets, &surface).unwrap_or_else(|error| {
+                error!(error = format!("{error:#}"), "Slack cannot post here");
+                None
+            });
             services.spawn(surface.run(stop.clone()));
         }
         services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
@@ -208,7 +213,7 @@ impl Life {
             started_at,
             stop: stop.clone(),
         }));
-        let desk = crate::webhooks::Desk { automation: automation.handle(), clock: clock.clone() };
+        let desk = crate::webhooks::Desk { automation: automation.handle(), clock: clock.clone(), slack: slack_door };
         let webhooks = listener.map(|listener| Listener { listener, hooks: hooks_outside, deliveries: Arc::new(desk) });
         let options = Options { tcp, webhooks, lineage: Lineage::own() };
         let serving = server.serve(Arc::clone(&store), control.clone(), options, stop.clone());

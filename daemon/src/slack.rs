@@ -11,7 +11,7 @@ use ow_model::{Item, Person};
 use ow_reply::Phrases;
 use ow_secret::{SecretName, SecretValue, Secrets};
 use ow_server::WantedSession;
-use ow_slack::{Client, Directory, Hop, SlackChannel, Standing, Surface};
+use ow_slack::{Client, Directory, Door, Hop, SlackChannel, Standing, Surface};
 use ow_store::{NewSession, Store};
 use tokio::sync::watch;
 
@@ -40,7 +40,17 @@ pub(crate) fn surface(
     channels.set("slack", Arc::new(SlackChannel { client: client.clone(), store: Arc::clone(store) }));
     let (standing, _) = watch::channel(Standing::default());
     let directory = Arc::new(People { configured: Arc::clone(configured), automation: automation.clone() });
-    Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing }
+    let intake = Arc::default();
+    Surface { store: Arc::clone(store), clock: clock.clone(), client, directory, standing, intake }
+}
+
+/// The door for what Slack posts over HTTP; none without the secret that it is signed with.
+pub(crate) fn door(config: &Config, secrets: &Secrets, surface: &Surface) -> anyhow::Result<Option<Door>> {
+    let Some(name) = config.slack.as_ref().and_then(|slack| slack.signing_secret.as_ref()) else { return Ok(None) };
+    if config.listener.address.is_none() {
+        return Err(anyhow!("slack.signing-secret is set and [listener] has no address: Slack has nowhere to post"));
+    }
+    Ok(Some(Door::new(token("signing-secret", name, secrets)?, Arc::clone(&surface.intake))))
 }
 
 /// Looks at each hop between owd and Slack, for `owctl doctor`; none where Slack is not configured.
@@ -62,7 +72,8 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
                         .enable_all()
                         .build()
                         .context("cannot start a runtime")?;
-                    runtime.block_on(ow_slack::examine(&client, &told))
+                    let posts = slack.signing_secret.is_some() && config.listener.address.is_some();
+                    runtime.block_on(ow_slack::examine(&client, &told, posts))
                 }
             }
         }
@@ -81,7 +92,7 @@ pub(crate) fn token_names(config: &Config) -> Vec<String> {
 }
 
 fn client(slack: &SlackConfig, secrets: &Secrets) -> anyhow::Result<Client> {
-    let SlackConfig { bot_token, app_token, reactions: _, api_url } = slack;
+    let SlackConfig { bot_token, app_token, signing_secret: _, reactions: _, api_url } = slack;
     let bot = token("bot-token", bot_token, secrets)?;
     let app = app_token.as_ref().map(|name| token("app-token", name, secrets)).transpose()?;
     let url = api_url.as_deref().map(str::parse).transpose().context("slack.api-url is no address")?;

@@ -11,7 +11,8 @@ use ow_clock::Clock;
 use ow_config::{Config, WebhookConfig};
 use ow_model::{EventKey, RunId, WebhookName};
 use ow_secret::{SecretName, SecretValue, Secrets};
-use ow_server::{Deliveries, ListenerAbout, NewDelivery, SignedSample, WebhookSettings};
+use ow_server::{Deliveries, ListenerAbout, NewDelivery, SignedSample, SlackPost, WebhookSettings};
+use ow_slack::{Answered, Posted};
 use ow_store::StoreError;
 use ow_webhook::{Headers, Keys, sample, sign, verify};
 
@@ -93,6 +94,7 @@ pub(crate) fn signed(
 pub(crate) struct Desk {
     pub(crate) automation: Handle,
     pub(crate) clock: Clock,
+    pub(crate) slack: Option<ow_slack::Door>,
 }
 
 #[async_trait]
@@ -105,6 +107,13 @@ impl Deliveries for Desk {
         let NewDelivery { hook, key, data } = delivery;
         let Delivered { new, known, unwanted } = self.automation.deliver(&Delivery { hook, key, data }).await?;
         Ok(new > 0 || unwanted > 0 || known == 0)
+    }
+
+    async fn take_from_slack(&self, posted: SlackPost<'_>) -> Option<(u16, String)> {
+        let SlackPost { timestamp, signature, body } = posted;
+        let door = self.slack.as_ref()?;
+        let Answered { status, text } = door.take(&Posted { timestamp, signature, body }, self.clock.now()).await;
+        Some((status, text))
     }
 }
 

@@ -269,6 +269,9 @@ pub struct SlackConfig {
     /// The app's token, `xapp-…`, for Socket Mode. None: nothing comes in by a socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_token: Option<String>,
+    /// With what Slack signs what it posts to `[listener]`. None: it posts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_secret: Option<String>,
     /// Whether a reaction to a notice answers it.
     pub reactions: bool,
     /// Another address of Slack's Web API.

@@ -35,6 +35,8 @@ pub const HOOK_BODY_TIME: Duration = Duration::from_secs(30);
 pub const HOOK_CONNECTIONS: usize = 128;
 /// Bytes of bodies that the webhook listener holds at a time.
 pub const HOOK_BODY_ROOM: usize = 64 * 1024 * 1024;
+/// The largest body that Slack may post.
+pub const SLACK_BODY_LIMIT: usize = 1024 * 1024;
 /// When a sender may try again whose delivery could not be stored.
 pub const HOOK_RETRY: Duration = Duration::from_mins(1);
 

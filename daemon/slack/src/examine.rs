@@ -47,7 +47,8 @@ impl Hop {
 }
 
 /// Looks at each hop: the bot's token and its scopes, Socket Mode, and the places that are told. Changes nothing there.
-pub async fn examine(client: &Client, told: &[String]) -> Vec<Hop> {
+/// `posts`: Slack may post to a listener of owd's instead.
+pub async fn examine(client: &Client, told: &[String], posts: bool) -> Vec<Hop> {
     let mut hops = vec![];
     match client.me().await {
         Err(fault) => return vec![Hop::of("bot-token", &fault)],
@@ -66,6 +67,10 @@ pub async fn examine(client: &Client, told: &[String]) -> Vec<Hop> {
             Ok(()) => Hop::ok("Socket Mode can be had".into()),
             Err(fault) => Hop::of("app-token", &fault),
         });
+    } else if posts {
+        hops.push(Hop::ok(
+            "Slack posts to the listener; whether it reaches it is seen where its address is entered".into(),
+        ));
     } else {
         let remedy = "set slack.app-token, so that answers can come in";
         hops.push(Hop::wrong("nothing comes in: there is no app-token".into(), remedy));

@@ -17,6 +17,7 @@ mod text;
 mod answer;
 mod notice;
 
+mod door;
 mod intake;
 mod socket;
 
@@ -34,6 +35,7 @@ pub use answer::{About, Decided, Modal, Reader, Way, about, choice, of_message, 
 pub use channel::SlackChannel;
 pub use client::{API, Client, Me};
 pub use desk::{Desk, Directory};
+pub use door::{Answered, Door, Posted};
 pub use event::{Event, Parsed, Place, Press, Submit, Written, parse};
 pub use examine::{Hop, SCOPES, examine};
 pub use fault::Fault;

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ow_clock::Clock;
@@ -24,6 +24,8 @@ pub struct Surface {
     pub client: Client,
     pub directory: Arc<dyn Directory>,
     pub standing: watch::Sender<Standing>,
+    /// Where the intake is put for a [`Door`](crate::Door), once Slack has said who the app is.
+    pub intake: Arc<OnceLock<Arc<Intake>>>,
 }
 
 impl Surface {
@@ -34,8 +36,9 @@ impl Surface {
             () = stop.cancelled() => return,
             me = self.me() => me,
         };
-        let Self { store, clock, client, directory, standing } = self;
+        let Self { store, clock, client, directory, standing, intake: shared } = self;
         let intake = Arc::new(Intake::new(Arc::clone(&store), me.user.clone()));
+        let intake = shared.get_or_init(|| intake).clone();
         let said = Arc::new(Notify::new());
         let threads = Threads {
             store: Arc::clone(&store),

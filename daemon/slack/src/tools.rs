@@ -269,7 +269,7 @@ impl Runs {
                     }));
                 }
             }
-            cursor = answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();
+            answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
             if cursor.is_empty() || found.len() >= FOUND {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Answers in Slack: a local Slack, the real owd, and people who press, write and react.
 
-use ow_stories::{asking, executions, with_model};
+use ow_stories::{Door, asking, executions, with_model};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, SLACK_BOT, Scratch, Slack, id, until};
 use serde_json::{Value, json};
@@ -429,4 +429,37 @@ fn a_task_sends_reads_and_finds_people_and_sending_asks() {
     let sent =
         slack.wait_for_message("C1", |message| message["text"].as_str().is_some_and(|text| text.starts_with("Report")));
     assert_eq!(sent["text"], "Report: &lt;!channel&gt; all is well", "nobody is called");
+}
+
+#[test]
+fn what_slack_posts_is_taken_like_what_comes_by_a_socket() {
+    let slack = workspace();
+    let scratch = asking();
+    configure(&scratch, &slack, "signing-secret = \"slack-signing-secret\"\n[listener]\naddress = \"127.0.0.1:0\"");
+    let config = scratch.path().join("config/owd.toml");
+    let text = std::fs::read_to_string(&config).expect("settings").replace("app-token = \"slack-app-token\"\n", "");
+    std::fs::write(&config, text).expect("written");
+    let secrets = scratch.path().join("config/secrets.toml");
+    let known = std::fs::read_to_string(&secrets).expect("secrets");
+    std::fs::write(&secrets, format!("{known}slack_signing_secret = \"{}\"\n", slack.signing_secret()))
+        .expect("written");
+    let owd = scratch.start();
+    let listener = owd.owctl.json(&["status"])["listener"].as_str().expect("a listener").to_owned();
+    let (events, interactivity) =
+        (format!("http://{listener}/slack/events"), format!("http://{listener}/slack/interactivity"));
+    let (status, challenge) = slack.verifies(&events);
+    assert_eq!((status, challenge.as_str().map(str::len)), (200, Some(44)), "{challenge}");
+    slack.posts_to(&events, &interactivity);
+    let (_, notice) = asked(&owd, &slack);
+    slack.replies("C1", "UEVE", ts(&notice), "approve");
+    slack.wait_for_ephemeral("C1", "UEVE", "you may not answer");
+    slack.presses("C1", "UADA", ts(&notice), "once");
+    owd.run_in("asking", "succeeded");
+    slack.wait_for_acknowledgements();
+    assert_eq!(slack.connections(), 0);
+    // Nobody else signs so.
+    let forged = Door::Tcp { address: listener, key: String::new() };
+    for headers in [&[][..], &[("X-Slack-Request-Timestamp", "1"), ("X-Slack-Signature", "v0=00")][..]] {
+        assert_eq!(forged.send("POST", "/slack/interactivity", headers, "{}").status, 401);
+    }
 }

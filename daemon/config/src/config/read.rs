@@ -180,7 +180,7 @@ fn slack(section: &Section<'_, '_>) -> Option<SlackConfig> {
             Err("an address that anybody on the way can read")
         }
     });
-    let app_token = secret("app-token");
+    let (app_token, signing_secret) = (secret("app-token"), secret("signing-secret"));
     let reactions = section.flag("reactions").is_some_and(|found| found.value);
     let Some(bot_token) = secret("bot-token") else {
         let remedy = "write the name of the secret that is the bot's token, as `bot-token = \"slack-bot-token\"`";
@@ -188,7 +188,7 @@ fn slack(section: &Section<'_, '_>) -> Option<SlackConfig> {
         return None;
     };
     let api_url = api_url.map(|found| found.value);
-    Some(SlackConfig { bot_token, app_token, reactions, api_url })
+    Some(SlackConfig { bot_token, app_token, signing_secret, reactions, api_url })
 }
 
 fn server(section: &Section<'_, '_>, home: &Path) -> ServerConfig {

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 
 use super::hooks::{Webhook, Webhooks};
-use crate::limits::{HOOK_BODY_ROOM, HOOK_BODY_TIME, HOOK_RETRY};
+use crate::limits::{HOOK_BODY_ROOM, HOOK_BODY_TIME, HOOK_RETRY, SLACK_BODY_LIMIT};
 
 /// Takes deliveries whose sender is proven.
 #[async_trait]
@@ -28,6 +28,19 @@ pub trait Deliveries: Send + Sync + 'static {
 
     /// Durable for every task that wants it before this returns. False: all of them had it already.
     async fn accept(&self, delivery: NewDelivery) -> Result<bool, StoreError>;
+
+    /// Takes what Slack posts: a status, and a text to go with it; none: Slack posts nothing here.
+    async fn take_from_slack(&self, posted: SlackPost<'_>) -> Option<(u16, String)>;
+}
+
+/// A request at `/slack/events` or `/slack/interactivity`; whether it is Slack's is not looked at yet.
+#[derive(Clone, Copy, Debug)]
+pub struct SlackPost<'a> {
+    /// `x-slack-request-timestamp`
+    pub timestamp: Option<&'a str>,
+    /// `x-slack-signature`
+    pub signature: Option<&'a str>,
+    pub body: &'a [u8],
 }
 
 /// A delivery at a hook.
@@ -52,6 +65,8 @@ pub(crate) fn router(hooks: Arc<Webhooks>, deliveries: Arc<dyn Deliveries>) -> R
     let door = Door { hooks, deliveries, room: Semaphore::new(HOOK_BODY_ROOM / 1024) };
     Router::new()
         .route("/hooks/{name}", post(deliver))
+        .route("/slack/events", post(from_slack))
+        .route("/slack/interactivity", post(from_slack))
         .fallback(async || StatusCode::NOT_FOUND)
         .with_state(Arc::new(door))
 }
@@ -67,6 +82,28 @@ async fn deliver(State(door): State<Arc<Door>>, Path(name): Path<String>, reques
             }
             refused.into_response()
         }
+    }
+}
+
+/// Events and interactions of a Slack app, both signed alike.
+async fn from_slack(State(door): State<Arc<Door>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let (body, _room) = match door.read(body, SLACK_BODY_LIMIT).await {
+        Ok(read) => read,
+        Err(refused) => return refused.into_response(),
+    };
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let posted = SlackPost {
+        timestamp: header("x-slack-request-timestamp"),
+        signature: header("x-slack-signature"),
+        body: &body,
+    };
+    match door.deliveries.take_from_slack(posted).await {
+        Some((status, text)) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, [(CONTENT_TYPE, "text/plain")], text).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
