@@ -62,8 +62,8 @@ impl MailboxReader {
         let name = self.account.name();
         let mut wait = FIRST;
         while !stop.is_cancelled() {
-            let before = self.clock.now();
-            match self.read(&stop).await {
+            let mut handled = false;
+            match self.read(&stop, &mut handled).await {
                 Ok(()) => return,
                 Err(error) => {
                     let why = chain(&error);
@@ -71,8 +71,8 @@ impl MailboxReader {
                     self.takes.stands(&name, Some(&why));
                 }
             }
-            // A connection that held for a while was a good one.
-            if self.clock.now().duration_since(before) > LONGEST {
+            // A connection that brought something was a good one.
+            if handled {
                 wait = FIRST;
             }
             tokio::select! {
@@ -83,8 +83,8 @@ impl MailboxReader {
         }
     }
 
-    /// One connection, from its beginning to its end.
-    async fn read(&self, stop: &CancellationToken) -> Result<(), ReadError> {
+    /// One connection, from its beginning to its end; says whether a mail was handled, or waited for in peace.
+    async fn read(&self, stop: &CancellationToken, handled: &mut bool) -> Result<(), ReadError> {
         let opened = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             opened = Session::open(&self.account) => opened,
@@ -118,7 +118,10 @@ impl MailboxReader {
             }
             let now = self.clock.now();
             match progress.next(now) {
-                Next::Handle(uid) => self.handle(&mut session, &mut progress, uid).await?,
+                Next::Handle(uid) => {
+                    self.handle(&mut session, &mut progress, uid).await?;
+                    *handled = true;
+                }
                 Next::Wait(until) => {
                     let most = if session.tells() { QUIET } else { ASKED };
                     let end = now.checked_add(most).unwrap_or(Timestamp::MAX);
@@ -134,6 +137,7 @@ impl MailboxReader {
                     } else {
                         waited.await;
                     }
+                    *handled = true;
                     let seen = progress.mark().seen;
                     progress.found(&session.after(seen).await?);
                 }

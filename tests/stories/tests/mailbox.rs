@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::thread;
 
 use ow_stories::mail::Domain;
 use ow_stories::{ASKING, asking, executions};
@@ -156,6 +158,67 @@ fn a_server_that_numbers_its_mails_anew_loses_no_answer_and_repeats_none() {
     dovecot.put("owd", "3", &reply(&again, "deny"));
     until("it is denied", || owd.runs("asking").iter().any(|run| run["state"] == "refused").then_some(()));
     assert_eq!(executions(&scratch), 2);
+}
+
+/// A way to a server on which the first connections are cut, each after so many bytes from the server.
+fn cut(server: &str, after: &'static [usize]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let server = server.to_owned();
+    thread::spawn(move || {
+        for (number, client) in listener.incoming().enumerate() {
+            let (Ok(client), Ok(upstream)) = (client, TcpStream::connect(&server)) else { break };
+            let left = after.get(number).copied().unwrap_or(usize::MAX);
+            let (from, to) = (client.try_clone().expect("a handle"), upstream.try_clone().expect("a handle"));
+            thread::spawn(move || pass(from, to, usize::MAX));
+            thread::spawn(move || pass(upstream, client, left));
+        }
+    });
+    address
+}
+
+/// Passes bytes on until so many have gone, or one side is gone; then both are.
+fn pass(mut from: TcpStream, mut to: TcpStream, mut left: usize) {
+    let mut buffer = [0; 4096];
+    while let Ok(read) = from.read(&mut buffer) {
+        let goes = read.min(left);
+        if read == 0 || to.write_all(&buffer[..goes]).is_err() {
+            break;
+        }
+        left -= goes;
+        if left == 0 {
+            break;
+        }
+    }
+    // The other side may have gone first.
+    for end in [from, to] {
+        drop(end.shutdown(Shutdown::Both));
+    }
+}
+
+#[test]
+fn connections_that_are_cut_lose_no_answer_and_repeat_none() {
+    const TASKS: usize = 12;
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    // In the greeting, the login, the first look, and in the middle of mails.
+    let way = cut(&dovecot.address(), &[40, 500, 900, 1500, 2100, 2600, 3500, 1900, 2300, 4000]);
+    let scratch = home(&dovecot, &domain);
+    let config = fs::read_to_string(scratch.path().join("config/owd.toml")).expect("a configuration");
+    scratch.config(&config.replace(&dovecot.address(), &way));
+    for number in 0..TASKS {
+        scratch.task(&format!("task{number}"), ASKING);
+    }
+    let owd = start(&scratch);
+    for number in 0..TASKS {
+        let item = asks(&owd, &format!("task{number}"));
+        dovecot.put("owd", &format!("{number}"), &reply(&item, "approve"));
+    }
+    for number in 0..TASKS {
+        owd.run_in(&format!("task{number}"), "succeeded");
+    }
+    assert_eq!(executions(&scratch), TASKS);
+    assert!(opened(&scratch) > 2, "it was cut more than once");
 }
 
 /// Says each line, and returns what was answered to each.
