@@ -1,5 +1,6 @@
 //! Webhooks, seen from outside: what a sender gets, and what becomes of it.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use base64::Engine as _;
@@ -39,6 +40,12 @@ fn home() -> Scratch {
          [[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n",
     );
     scratch
+}
+
+/// Seconds since 1970, as senders sign them.
+#[expect(clippy::disallowed_methods, reason = "owd under test reads the same clock")]
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
 }
 
 fn secrets(scratch: &Scratch, hook: &str) {
@@ -97,12 +104,12 @@ fn every_case_is_answered_as_written() {
             .collect();
         let mut path = "/hooks/github";
         // The clock of a running owd is the machine's: what was signed at a time of the case is signed anew, as long ago.
-        if let Some(now) = case["now"].as_i64() {
+        if let Some(at) = case["now"].as_i64() {
             path = "/hooks/generic";
             let field = |name: &str| headers.iter().position(|(known, _)| known == name).expect("a header");
             let (time, signature) = (field("X-Timestamp"), field("X-Signature"));
-            let age = now - headers[time].1.parse::<i64>().expect("a time");
-            let signed_at = jiff::Timestamp::now().as_second() - age;
+            let age = at - headers[time].1.parse::<i64>().expect("a time");
+            let signed_at = now() - age;
             headers[time].1 = signed_at.to_string();
             headers[signature].1 = hmac_hex(SECRET, &[format!("{signed_at}.").as_bytes(), &body].concat());
         }
@@ -178,7 +185,7 @@ fn a_body_over_the_limit_is_refused_before_it_is_read_and_a_chunked_one_once_it_
     // Not a byte of the body is sent: the answer does not wait for it.
     let announced = post("/hooks/github", &[("Content-Length", "1048577")], b"");
     assert_eq!(exchange(&listener(&owd), &announced).expect("an answer").status, 413);
-    let chunk = [b"10000\r\n".as_slice(), &[b'a'; 0x10000], b"\r\n"].concat();
+    let chunk = [b"10000\r\n".as_slice(), &vec![b'a'; 0x10000], b"\r\n"].concat();
     let chunked = |chunks: usize, end: &[u8]| {
         let body = [chunk.repeat(chunks).as_slice(), end].concat();
         let signature = format!("sha256={}", hmac_hex(SECRET, &vec![b'a'; chunks * 0x10000]));
@@ -227,7 +234,7 @@ fn deliveries_that_come_too_fast_are_told_when_to_try_again() {
     let scratch = home();
     let owd = scratch.start();
     let deliver = |n: u32| {
-        let time = jiff::Timestamp::now().as_second().to_string();
+        let time = now().to_string();
         let body = format!(r#"{{"n":{n}}}"#);
         let signature = hmac_hex(SECRET, format!("{time}.{body}").as_bytes());
         send(&owd, "/hooks/generic", &[("X-Timestamp", &time), ("X-Signature", &signature)], body.as_bytes())
@@ -335,8 +342,8 @@ fn a_sample_of_each_profile_is_accepted_and_its_run_is_told() {
     let mut triggers = String::from("events = { each = 100 }\noverlap = \"queue\"\n");
     for profile in profiles {
         let header = if profile == "bearer" { "id-header = \"X-Id\"\n" } else { "" };
-        config.push_str(&format!("[webhook.{profile}]\nprofile = \"{profile}\"\nsecret = \"hook\"\n{header}"));
-        triggers.push_str(&format!("[[trigger]]\nwebhook = \"{profile}\"\n"));
+        write!(config, "[webhook.{profile}]\nprofile = \"{profile}\"\nsecret = \"hook\"\n{header}").expect("a string");
+        writeln!(triggers, "[[trigger]]\nwebhook = \"{profile}\"").expect("a string");
     }
     scratch.config(&config);
     // A secret that is one for Standard Webhooks as well.

@@ -27,7 +27,7 @@ pub(super) fn post(sample: &SampleView) -> Result<u16, Failure> {
     }
     put!(head, "Content-Length: {}\r\n\r\n", body.len());
     exchange(reachable(to), &[head.as_bytes(), &body]).map_err(|why| {
-        Failure::io(&format!("cannot deliver to {address}"), &why)
+        Failure::io(format!("cannot deliver to {address}"), &why)
             .hint("`owctl status` says where owd listens; after a change of `[listener]` restart owd")
     })
 }
@@ -49,14 +49,12 @@ fn exchange(to: SocketAddr, parts: &[&[u8]]) -> io::Result<u16> {
     let written = parts.iter().try_for_each(|part| stream.write_all(part));
     let mut answer = vec![];
     let read = stream.take(ANSWER_LIMIT).read_to_end(&mut answer);
-    match status(&answer) {
-        Some(status) => Ok(status),
-        None => {
-            written?;
-            read?;
-            Err(io::Error::other("the answer is no HTTP"))
-        }
+    if let Some(status) = status(&answer) {
+        return Ok(status);
     }
+    written?;
+    read?;
+    Err(io::Error::other("the answer is no HTTP"))
 }
 
 fn status(answer: &[u8]) -> Option<u16> {

@@ -52,7 +52,7 @@ impl Test {
         let body = self
             .body
             .as_ref()
-            .map(|file| fs::read(file).map_err(|why| Failure::io(&format!("cannot read {}", file.display()), &why)));
+            .map(|file| fs::read(file).map_err(|why| Failure::io(format!("cannot read {}", file.display()), &why)));
         let body = body.transpose()?.map(|body| STANDARD.encode(body));
         let tested = context.with_daemon(async |owd| {
             let sample = owd.sign_sample(&self.hook, &SampleRequest { body, event: self.event.clone() }).await?;
