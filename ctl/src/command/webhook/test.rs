@@ -101,11 +101,13 @@ fn refused(tested: &Tested) -> Failure {
 }
 
 fn in_words(tested: &Tested) -> String {
-    let Tested { webhook, status, key: _, tasks } = tested;
+    let Tested { webhook, status, key, tasks } = tested;
     let what = if *status == 200 { "it is known already" } else { "it was accepted" };
     let mut text = format!("{} answered {status}: {what}", escape::line(webhook));
-    if tasks.is_empty() {
-        text.push_str("\nno task is known to run on it: `owctl webhook list`");
+    match key {
+        None => text.push_str("\nits deliveries cannot be told apart without an `id-header`: see `owctl run list`"),
+        Some(_) if tasks.is_empty() => text.push_str("\nno task runs on it: `owctl webhook list`"),
+        Some(_) => {}
     }
     for DeliveryFateView { task, fate, run, why } in tasks {
         let more = match (run, why) {
