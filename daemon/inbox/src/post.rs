@@ -122,9 +122,13 @@ impl Post {
                 let now = clock.now();
                 let attempted = attempted(&delivery, result, now);
                 match &attempted {
-                    Attempted::Sent { .. } => info!(%binding, attempt = delivery.attempt, "delivered"),
-                    Attempted::Later { at, why } => info!(%binding, %at, why, "not delivered; it is tried again"),
-                    Attempted::Failed { why, .. } => warn!(%binding, why, "a delivery was given up"),
+                    Attempted::Sent { .. } => {
+                        info!(binding = %binding.shown(), attempt = delivery.attempt, "delivered");
+                    }
+                    Attempted::Later { at, why } => {
+                        info!(binding = %binding.shown(), %at, why, "not delivered; it is tried again");
+                    }
+                    Attempted::Failed { why, .. } => warn!(binding = %binding.shown(), why, "a delivery was given up"),
                 }
                 if let Attempted::Later { at, .. } = attempted {
                     keep(&*store, &delivery, &attempted, &clock).await;

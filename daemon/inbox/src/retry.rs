@@ -43,7 +43,7 @@ fn pause(attempt: u32) -> Span {
 
 fn failed(delivery: &Delivery, why: &str) -> Attempted {
     let why = short(why);
-    let binding = &delivery.binding;
+    let binding = delivery.binding.shown();
     let (what, inbox) = match &delivery.content {
         Content::Notices(notices) => {
             let tokens: Vec<String> = notices.iter().map(|notice| notice.item.id.token()).collect();

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,16 @@ impl InboxBinding {
     #[must_use]
     pub fn address(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, address)| address)
+    }
+
+    /// For logs, notices and lists. Of a web address whoever knows its path may write there: only where it is is shown.
+    #[must_use]
+    pub fn shown(&self) -> Cow<'_, str> {
+        let Some((start, rest)) = self.0.split_once("://") else { return Cow::Borrowed(&self.0) };
+        match rest.split_once(['/', '?', '#']) {
+            Some((host, path)) if !path.is_empty() => Cow::Owned(format!("{start}://{host}/…")),
+            _ => Cow::Borrowed(&self.0),
+        }
     }
 
     #[must_use]
@@ -75,5 +86,24 @@ impl Occasion {
             Self::Delegated => "delegated",
             Self::Settled => "settled",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_web_address_only_the_server_is_shown() {
+        for (kind, address, shown) in [
+            ("mail", "ada@example.org", "mail:ada@example.org"),
+            ("slack", "C0123", "slack:C0123"),
+            ("ntfy", "https://ntfy.sh/secret-topic", "ntfy:https://ntfy.sh/…"),
+            ("webhook", "https://example.org:8443?key=k", "webhook:https://example.org:8443/…"),
+            ("webhook", "http://127.0.0.1:8000/", "webhook:http://127.0.0.1:8000/"),
+        ] {
+            assert_eq!(InboxBinding::new(kind, address).shown(), shown);
+        }
+        assert_eq!(InboxBinding::desktop().shown(), "desktop");
     }
 }

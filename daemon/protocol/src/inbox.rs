@@ -134,7 +134,7 @@ pub enum AnswerRequest {
 pub struct DeliveryView {
     /// `asked`, `reminded`, `escalated`, `delegated`, `settled`, `reply`.
     pub what: String,
-    /// `mail:ada@example.org`, `slack:C0123`, `ntfy:…`, `webhook:…`, `desktop`.
+    /// `mail:ada@example.org`, `slack:C0123`, `desktop`; of `ntfy:https://ntfy.sh/…` and `webhook:…` only the server.
     pub binding: String,
     /// `waiting`, `taken`, `sent`, `failed`, `dropped`.
     pub state: String,

@@ -11,7 +11,7 @@ use crate::idle::kib;
 use crate::load::{started_at, timed, wait_parked, wall};
 
 /// A task whose every event becomes a run that asks.
-const ASKING: &str = "overlap = { allow = 20000 }\nevents = { each = 20000 }\n\n[[step]]\ntool = \"shell\"\n\
+pub(crate) const ASKING: &str = "overlap = { allow = 20000 }\nevents = { each = 20000 }\n\n[[step]]\ntool = \"shell\"\n\
     args = { argv = [\"date\", \"+%s%N\"] }\n";
 
 /// Approve to the tool's start, lists, memory and disk, alone and with many parked.
@@ -56,7 +56,7 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
 }
 
 /// Parks so many runs beside those that are; returns how many there are then.
-fn park(http: &mut Http, parked: u64, more: usize) -> u64 {
+pub(crate) fn park(http: &mut Http, parked: u64, more: usize) -> u64 {
     let mut key = parked;
     let last = parked + u64::try_from(more).expect("a count");
     while key < last {

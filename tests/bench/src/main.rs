@@ -10,6 +10,7 @@ mod idle;
 mod inbox;
 mod lateness;
 mod load;
+mod notices;
 mod size;
 mod start;
 mod stub;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let scale = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
     let wanted: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
-    let measurements: [(&str, Measure); 9] = [
+    let measurements: [(&str, Measure); 10] = [
         ("size", size::measure),
         ("start", start::measure),
         ("idle", idle::measure),
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         ("throughput", throughput::measure),
         ("webhooks", webhooks::measure),
         ("inbox", inbox::measure),
+        ("notices", notices::measure),
         ("owctl", start::measure_owctl),
         ("agent", agent::measure),
     ];

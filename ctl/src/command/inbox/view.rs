@@ -78,10 +78,11 @@ pub(crate) fn deliveries(deliveries: &[DeliveryView], clock: &Clock) -> String {
             ("failed", Some(at)) => format!("given up {} after {attempts} attempts", clock.when(at)),
             ("dropped", _) => "needless by then".into(),
             ("taken", _) => "under way".into(),
+            _ if *attempts == 1 => format!("tried once, again {}", clock.when(due_at)),
             _ if *attempts > 0 => format!("tried {attempts} times, again {}", clock.when(due_at)),
             _ => format!("due {}", clock.when(due_at)),
         };
-        let why = error.as_ref().filter(|_| state != "sent");
+        let why = error.as_ref().filter(|_| !matches!(state.as_str(), "sent" | "dropped"));
         let why = why.map_or(String::new(), |why| format!(": {}", escape::line(why)));
         put!(text, "  {:<10} {}  {when}{why}\n", escape::line(what), escape::line(binding));
     }

@@ -106,7 +106,7 @@ pub(crate) fn delivery_view(row: DeliveryRow) -> DeliveryView {
     let DeliveryRow { what, binding, state, created_at, due_at, attempts, done_at, error } = row;
     DeliveryView {
         what,
-        binding: binding.to_string(),
+        binding: binding.shown().into_owned(),
         state,
         created_at: instant(created_at),
         due_at: instant(due_at),

@@ -49,7 +49,10 @@ pub(super) async fn try_bindings(
 ) -> Result<Answered<Page<TriedBinding>>, Problem> {
     let inbox = known(&api, &text)?;
     let tried = api.control.try_bindings(&inbox).await;
-    let rows = tried.into_iter().map(|(binding, fault)| TriedBinding { binding: binding.to_string(), fault }).collect();
+    let rows = tried
+        .into_iter()
+        .map(|(binding, fault)| TriedBinding { binding: binding.shown().into_owned(), fault })
+        .collect();
     Ok(Answered(Page { rows, next: None }))
 }
 

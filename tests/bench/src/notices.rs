@@ -1,0 +1,54 @@
+use std::time::Duration;
+
+use ow_test_support::{Receiver, Scratch, monotonic, until};
+use serde_json::json;
+
+use crate::Scale;
+use crate::figure::Figures;
+use crate::http::Http;
+use crate::idle::kib;
+use crate::inbox::{ASKING, park};
+
+/// Notices that waited for a server which was down, once it is up: how fast they go to one binding, and what is used.
+pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
+    let port = Receiver::free_port();
+    let scratch = Scratch::new();
+    scratch.config(&format!(
+        "[policy]\nsafe-commands = \"off\"\n[inboxes.default]\nwebhook = \"http://127.0.0.1:{port}/hook\"\n"
+    ));
+    let owd = scratch.start();
+    let mut http = Http::connect(scratch.path());
+    http.ok("PUT", "/v1/tasks/asking", &json!({ "definition": ASKING }));
+    park(&mut http, 0, scale.parked);
+    owd.stop();
+    let owd = scratch.start();
+    let before = kib(owd.pid(), "Rss:");
+    // What waits is tried again by itself; a start need not wait for that.
+    owd.stop();
+    let server = Receiver::at(port);
+    let owd = scratch.start();
+    let begun = until("the first notice", || (!server.requests().is_empty()).then(monotonic));
+    let first = server.requests().len();
+    let ended = within("all notices", || (server.requests().len() >= scale.parked).then(monotonic));
+    let told = f64::from(u32::try_from(scale.parked - first).expect("a count"));
+    let rate = told / (ended - begun).as_secs_f64().max(1e-3);
+    figures.value(format!("notices a second to one webhook, of {}", scale.parked), "1/s", rate, "");
+    let after = kib(owd.pid(), "Rss:");
+    figures.value("memory before they go out", "KiB", before, "");
+    figures.value("memory after", "KiB", after, "flat");
+    owd.stop();
+}
+
+/// As `until`, for what takes its time.
+fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    const ROUNDS: u32 = 20;
+
+    let began = monotonic();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(monotonic().saturating_sub(began) < Duration::from_mins(1) * ROUNDS, "waited for: {what}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
