@@ -464,3 +464,23 @@ fn deliveries_made_twice_with_a_kill_in_between_are_each_once_in_a_run() {
     keys.dedup();
     assert_eq!((keys.len(), records.len()), (SENDERS * EACH, SENDERS * EACH));
 }
+
+#[test]
+fn what_was_delivered_asks_before_it_reaches_a_command_that_is_allowed() {
+    let scratch = home();
+    scratch.config(&format!("{CONFIG}\n[policy]\nallow = [\"echo\"]\n"));
+    scratch.task(
+        "echo",
+        "mode = \"auto\"\n[[trigger]]\nwebhook = \"github\"\n\
+         [[step]]\ntool = \"shell\"\nargs = { argv = [\"echo\", \"{{ event.payload.text }}\"] }\n",
+    );
+    let owd = scratch.start();
+    assert_eq!(github(&owd, "d-1", br#"{"text":"$(reboot)"}"#), 202);
+    owd.run_in("echo", "parked");
+    let item = owd.item();
+    assert!(item.to_string().contains("$(reboot)"), "{item}");
+    owd.owctl.ok(&["inbox", "approve", &id(&item)]);
+    let run = owd.run_in("echo", "succeeded");
+    let shown = owd.owctl.json(&["run", "show", &id(&run)]);
+    assert_eq!(shown["calls"][0]["output"]["stdout"], "$(reboot)\n", "one element stays one element: {shown}");
+}
