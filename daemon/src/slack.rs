@@ -4,15 +4,18 @@ use std::process::ExitCode;
 use std::sync::{Arc, RwLock};
 
 use anyhow::{Context, anyhow};
+use async_trait::async_trait;
+use ow_automation::Posted;
 use ow_clock::Clock;
 use ow_config::{Config, SlackConfig};
 use ow_inbox::Channels;
-use ow_model::{Item, Person};
+use ow_model::{EventKey, Item, Person, slack_source};
 use ow_reply::Phrases;
 use ow_secret::{SecretName, SecretValue, Secrets};
 use ow_server::WantedSession;
-use ow_slack::{Client, Directory, Door, Hop, SlackChannel, Standing, Surface};
-use ow_store::{NewSession, Store};
+use ow_slack::{Client, Directory, Door, Hop, SlackChannel, Standing, Surface, Written};
+use ow_store::{NewSession, Store, StoreError};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::args::{Places, host};
@@ -119,6 +122,7 @@ impl People {
     }
 }
 
+#[async_trait]
 impl Directory for People {
     fn person(&self, user: &str) -> Option<Person> {
         self.with(|config| {
@@ -147,6 +151,16 @@ impl Directory for People {
         let spec = crate::session::spec(&WantedSession::default(), &configured.defaults)
             .map_err(|faults| format!("No session can be opened: {}", faults.join("; ")))?;
         Ok(NewSession { spec, title: None, by: person.0.clone() })
+    }
+
+    async fn offer(&self, message: &Written, data: Value) -> Result<(), StoreError> {
+        let posted = Posted {
+            channel: message.channel.clone(),
+            user: message.user.clone(),
+            key: EventKey(format!("{}/{}", slack_source(&message.channel), message.ts)),
+            data,
+        };
+        self.automation.offer_post(&posted).await.map(drop)
     }
 
     fn wake(&self) {

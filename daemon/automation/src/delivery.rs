@@ -35,15 +35,7 @@ pub(crate) async fn accept(store: &dyn Store, delivery: &Delivery, now: Timestam
         return Ok(Delivered::default());
     }
     let offers: Vec<Offer> = tasks.iter().map(|task| offer(task, delivery)).collect();
-    let mut delivered = Delivered::default();
-    for offered in store.offer_events(&offers, now).await? {
-        match offered {
-            Offered::New => delivered.new += 1,
-            Offered::Known => delivered.known += 1,
-            Offered::Unwanted => delivered.unwanted += 1,
-        }
-    }
-    Ok(delivered)
+    Ok(counted(store.offer_events(&offers, now).await?))
 }
 
 fn offer(task: &TaskRow, delivery: &Delivery) -> Offer {
@@ -68,20 +60,125 @@ fn wants(triggers: &[Trigger], delivery: &Delivery) -> Result<(), String> {
             continue;
         }
         let Some(when) = when else { return Ok(()) };
-        let mut event = delivery.data.clone();
-        event["kind"] = KIND.into();
-        match eval_condition(when, &json!({ "event": event })) {
-            Ok(true) => return Ok(()),
-            Ok(false) => reasons.push(format!("`{when}` is false")),
-            Err(error) => reasons.push(format!("`when`: {}", error.fault)),
+        match holds(when, KIND, &delivery.data) {
+            Ok(()) => return Ok(()),
+            Err(why) => reasons.push(why),
         }
     }
     Err(if reasons.is_empty() { "it names another webhook now".into() } else { reasons.join("; ") })
 }
 
+/// A message that a person wrote in a Slack channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posted {
+    pub channel: String,
+    /// The member who wrote it.
+    pub user: String,
+    pub key: EventKey,
+    /// What templates read as `event`: an object. Outside content.
+    pub data: Value,
+}
+
+const SLACK: &str = "slack";
+
+/// Durable for every task that listens to the channel before this returns.
+pub(crate) async fn accept_post(store: &dyn Store, posted: &Posted, now: Timestamp) -> Result<Delivered, StoreError> {
+    let tasks = store.tasks_on(&ow_model::slack_source(&posted.channel)).await?;
+    if tasks.is_empty() {
+        return Ok(Delivered::default());
+    }
+    let offers: Vec<Offer> = tasks
+        .iter()
+        .map(|task| Offer {
+            unwanted: wants_post(&task.spec.triggers, posted).err(),
+            event: NewEvent {
+                task: task.spec.name.clone(),
+                key: posted.key.clone(),
+                payload: EventPayload { kind: SLACK.into(), data: posted.data.clone() },
+                depth: 0,
+            },
+        })
+        .collect();
+    Ok(counted(store.offer_events(&offers, now).await?))
+}
+
+/// Whether one of the triggers is for this message; if not, why.
+fn wants_post(triggers: &[Trigger], posted: &Posted) -> Result<(), String> {
+    let mut reasons = vec![];
+    for trigger in triggers {
+        let Trigger::Slack { channel, from, when } = trigger else { continue };
+        if *channel != posted.channel {
+            continue;
+        }
+        if !from.is_empty() && !from.contains(&posted.user) {
+            reasons.push(format!("it is from {}", posted.user));
+            continue;
+        }
+        let Some(when) = when else { return Ok(()) };
+        match holds(when, SLACK, &posted.data) {
+            Ok(()) => return Ok(()),
+            Err(why) => reasons.push(why),
+        }
+    }
+    Err(if reasons.is_empty() { "it listens to another channel now".into() } else { reasons.join("; ") })
+}
+
+fn holds(when: &str, kind: &str, data: &Value) -> Result<(), String> {
+    let mut event = data.clone();
+    event["kind"] = kind.into();
+    match eval_condition(when, &json!({ "event": event })) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("`{when}` is false")),
+        Err(error) => Err(format!("`when`: {}", error.fault)),
+    }
+}
+
+fn counted(offered: Vec<Offered>) -> Delivered {
+    let mut delivered = Delivered::default();
+    for offered in offered {
+        match offered {
+            Offered::New => delivered.new += 1,
+            Offered::Known => delivered.known += 1,
+            Offered::Unwanted => delivered.unwanted += 1,
+        }
+    }
+    delivered
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_is_for_a_task_that_listens_to_its_channel_its_writer_and_its_words() {
+        let on = |from: &[&str], when: Option<&str>| Trigger::Slack {
+            channel: "C1".into(),
+            from: from.iter().map(|&user| user.to_owned()).collect(),
+            when: when.map(str::to_owned),
+        };
+        let posted = Posted {
+            channel: "C1".into(),
+            user: "UADA".into(),
+            key: EventKey("slack:C1/1.1".into()),
+            data: json!({ "text": "deploy now" }),
+        };
+        for (trigger, expected) in [
+            (on(&[], None), Ok(())),
+            (on(&["UEVE", "UADA"], Some("'deploy' in event.text and event.kind == 'slack'")), Ok(())),
+            (on(&["UEVE"], None), Err("it is from UADA")),
+            (on(&[], Some("event.text == 'deploy'")), Err("`event.text == 'deploy'` is false")),
+            (
+                Trigger::Slack { channel: "C2".into(), from: vec![], when: None },
+                Err("it listens to another channel now"),
+            ),
+        ] {
+            assert_eq!(
+                wants_post(std::slice::from_ref(&trigger), &posted),
+                expected.map_err(str::to_owned),
+                "{trigger:?}"
+            );
+        }
+    }
 
     fn delivery() -> Delivery {
         Delivery {

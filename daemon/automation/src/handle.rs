@@ -5,7 +5,7 @@ use ow_model::RunId;
 use ow_store::{Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::delivery::{self, Delivered, Delivery};
+use crate::delivery::{self, Delivered, Delivery, Posted};
 use crate::parts::Settings;
 use crate::running::Running;
 use crate::warnings::{Warning, Warnings};
@@ -68,6 +68,15 @@ impl Handle {
     /// The same where no task was saved or deleted, so that nobody has to look for watches.
     pub fn wake_for_work(&self) {
         self.shared.timer_hint.notify_one();
+    }
+
+    /// Offers a message of a Slack channel to the tasks that listen to it, durably.
+    pub async fn offer_post(&self, posted: &Posted) -> Result<Delivered, StoreError> {
+        let delivered = delivery::accept_post(&*self.shared.store, posted, self.shared.clock.now()).await?;
+        if delivered.new > 0 {
+            self.wake_for_work();
+        }
+        Ok(delivered)
     }
 
     /// Offers a delivery to the tasks that name its hook, durably.

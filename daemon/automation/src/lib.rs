@@ -23,7 +23,7 @@ mod warnings;
 mod watch;
 
 pub use automation::Automation;
-pub use delivery::{Delivered, Delivery};
+pub use delivery::{Delivered, Delivery, Posted};
 pub use handle::Handle;
 pub use parts::{Check, Parts, Performer, Settings, Written};
 pub use task_tools::{OpenTaskTools, TaskTools, register_task_tools};

@@ -36,7 +36,7 @@ pub use journal::{
 };
 pub use loops::{Detector, LoopLimits, Patience};
 pub use message::{Attachment, Finish, Input, Message, Reply, ReplyCall, Source, ToolUse, Usage, Why};
-pub use name::{InboxName, NameError, TaskName, ToolName, WebhookName, ZoneName};
+pub use name::{InboxName, NameError, TaskName, ToolName, WebhookName, ZoneName, slack_source};
 pub use notice::{InboxBinding, Occasion};
 pub use rule::{Rule, RuleScope, RuleTarget};
 pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};

@@ -105,6 +105,12 @@ impl WebhookName {
     }
 }
 
+/// The source of the messages of a Slack channel, as the store names it.
+#[must_use]
+pub fn slack_source(channel: &str) -> String {
+    format!("slack:{channel}")
+}
+
 /// An IANA time zone's name, as `Europe/Paris`. Whether the database has it is checked where it is loaded.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct ZoneName(pub String);

@@ -125,6 +125,13 @@ pub enum Trigger {
         hook: WebhookName,
         when: Option<String>,
     },
+    /// Fires for each message that a person writes in this Slack channel, if it is `from` one of these members (none: of
+    /// any) and `when` holds.
+    Slack {
+        channel: String,
+        from: Vec<String>,
+        when: Option<String>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

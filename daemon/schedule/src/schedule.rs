@@ -57,7 +57,11 @@ impl Schedule {
                     }
                 }
                 Trigger::At(at) => schedule.at.push(every::whole_millisecond(*at)),
-                Trigger::Watch { .. } | Trigger::After { .. } | Trigger::Startup | Trigger::Webhook { .. } => {}
+                Trigger::Watch { .. }
+                | Trigger::After { .. }
+                | Trigger::Startup
+                | Trigger::Webhook { .. }
+                | Trigger::Slack { .. } => {}
             }
         }
         schedule.at.sort_unstable();

@@ -44,7 +44,17 @@ impl SlackChannel {
         match (notice.occasion, first) {
             // What nobody here was told of needs no end.
             (Occasion::Settled, None) => Ok(Delivered::default()),
-            (Occasion::Settled, Some(first)) => self.settle(&first).await.map(|()| Delivered::default()),
+            (Occasion::Settled, Some(first)) => {
+                // Reminders too said that it waits.
+                for told in
+                    self.store.told_as(notice.item.id).await.map_err(|error| Undelivered::later(error.to_string()))?
+                {
+                    if let Some(at) = place(&told).filter(|at| at.channel == first.channel) {
+                        self.settle(&at).await?;
+                    }
+                }
+                Ok(Delivered::default())
+            }
             (Occasion::Reminded, Some(first)) => {
                 let text = format!(
                     "“{}” still waits for an answer. Its buttons are above; a reply here answers it too.",

@@ -2,6 +2,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use ow_clock::Clock;
 use ow_model::{Answer, AnswerBy, Input, Item, ItemId, Person, Source, Surface};
 use ow_reply::Phrases;
@@ -33,6 +34,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const STORE_WAIT: Duration = Duration::from_secs(1);
 
 /// Who is who in Slack, as the configuration says it now.
+#[async_trait]
 pub trait Directory: Send + Sync {
     fn person(&self, user: &str) -> Option<Person>;
     fn may_answer(&self, person: &Person, item: &Item) -> bool;
@@ -46,6 +48,8 @@ pub trait Directory: Send + Sync {
     ///
     /// Says why they may start none.
     fn session_for(&self, person: &Person) -> Result<NewSession, String>;
+    /// Offers a message to the tasks that listen to its channel; durable when this has returned.
+    async fn offer(&self, message: &Written, data: Value) -> Result<(), StoreError>;
     /// There is work in the store.
     fn wake(&self);
 }
@@ -235,6 +239,15 @@ impl Desk {
         Ok(if asked.len() == 1 { asked.pop() } else { None })
     }
 
+    /// What is neither an answer nor meant for the app may be what a task waits for.
+    async fn offer(&self, written: &Written, person: Option<&Person>) -> Result<(), StoreError> {
+        let data = json!({
+            "channel": written.channel, "user": written.user, "person": person.map(|person| &person.0),
+            "ts": written.ts, "thread": written.thread, "text": crate::text::plain(&written.text, &self.bot).trim(),
+        });
+        self.directory.offer(written, data).await
+    }
+
     /// Starts a session, or goes on with that of the thread: who is addressed is the app.
     async fn work(&self, written: &Written, person: Option<&Person>) -> Result<Told, StoreError> {
         let first = Place {
@@ -244,7 +257,7 @@ impl Desk {
         let name = threads::name(&first);
         let addressed = written.mention || written.direct;
         if !addressed && (written.thread.is_none() || self.store.thread(&name).await?.is_none()) {
-            return Ok(Told::Nothing);
+            return self.offer(written, person).await.map(|()| Told::Nothing);
         }
         let at = Place { channel: written.channel.clone(), ts: written.ts.clone() };
         let note = |text: &str| note_to(&written.user, &at, written.thread.clone(), text);

@@ -463,3 +463,34 @@ fn what_slack_posts_is_taken_like_what_comes_by_a_socket() {
         assert_eq!(forged.send("POST", "/slack/interactivity", headers, "{}").status, 401);
     }
 }
+
+#[test]
+fn a_message_in_a_channel_runs_the_task_that_waits_for_it_once() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    scratch.task(
+        "heard",
+        "[[step]]\ntool = \"write_file\"\nargs = { path = \"{work}/heard.txt\", content = \"{{ event.text }}\" }\n\
+         [[trigger]]\nslack = { channel = \"C1\", from = [\"UADA\"], when = \"'deploy' in event.text\" }\n",
+    );
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    slack.says("C1", "UADA", "nothing of interest");
+    slack.says("C1", "UEVE", "deploy it");
+    let heard = slack.says("C1", "UADA", "deploy &lt;all&gt;");
+    let again =
+        json!({ "type": "message", "user": "UADA", "channel": "C1", "ts": heard, "text": "deploy &lt;all&gt;" });
+    slack.sends(&again, None);
+    // What an app posts runs nothing, though it may say the same.
+    let by_app = json!({
+        "type": "message", "subtype": "bot_message", "bot_id": "B1", "channel": "C1", "ts": "9.9", "text": "deploy",
+    });
+    slack.sends(&by_app, None);
+    slack.wait_for_acknowledgements();
+    // What came from outside is asked about.
+    let item = id(&owd.item());
+    owd.owctl.ok(&["inbox", "approve", &item]);
+    owd.run_in("heard", "succeeded");
+    assert_eq!(std::fs::read_to_string(scratch.work().join("heard.txt")).expect("written"), "deploy <all>");
+    assert_eq!(owd.runs("heard").len(), 1);
+}

@@ -46,7 +46,8 @@ pub(crate) fn targets(row: &TaskRow) -> Vec<(TargetKey, Target)> {
         | Trigger::At(_)
         | Trigger::After { .. }
         | Trigger::Startup
-        | Trigger::Webhook { .. } => None,
+        | Trigger::Webhook { .. }
+        | Trigger::Slack { .. } => None,
     };
     row.spec.triggers.iter().filter_map(of_trigger).collect()
 }

@@ -197,6 +197,11 @@ fn every_form_of_a_trigger_is_read() {
         (r#"after = "other""#, "After { task: TaskName(\"other\"), on: Success }"),
         (r#"after = { task = "other", on = "any" }"#, "After { task: TaskName(\"other\"), on: Any }"),
         ("startup = true", "Startup"),
+        (r#"slack = "C01""#, "Slack { channel: \"C01\", from: [], when: None }"),
+        (
+            r#"slack = { channel = "C01", from = ["U01"], when = "event.text == 'go'" }"#,
+            "Slack { channel: \"C01\", from: [\"U01\"], when: Some(\"event.text == 'go'\") }",
+        ),
         (r#"webhook = "ci""#, "Webhook { hook: WebhookName(\"ci\"), when: None }"),
         (
             r#"webhook = { hook = "ci", when = "event.name == 'push'" }"#,
@@ -237,6 +242,26 @@ fn a_webhook_is_one_that_there_is_and_its_filter_asks_the_event_alone() {
         ),
     ] {
         let text = format!("[[trigger]]\nwebhook = {trigger}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n");
+        let faults = read(&text).expect_err(trigger);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].to_string().ends_with(fault), "{}\n{fault}", faults[0]);
+    }
+}
+
+#[test]
+fn a_slack_trigger_names_channel_and_members_by_id() {
+    for (trigger, fault) in [
+        (
+            r##""#general""##,
+            "trigger[1].slack = \"#general\": not an id of Slack's; write the channel's id, as `C0123456789`: at the end of its details in Slack",
+        ),
+        ("{}", "trigger[1].slack: no `channel`; name the channel, as `channel = \"C0123456789\"`"),
+        (
+            r#"{ channel = "C0123456789", from = ["@ada"] }"#,
+            "trigger[1].slack.from = \"@ada\": not an id of Slack's; write the member id, as `U024BE7LH`: in Slack, open the profile and choose “Copy member ID”",
+        ),
+    ] {
+        let text = format!("[[trigger]]\nslack = {trigger}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n");
         let faults = read(&text).expect_err(trigger);
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(faults[0].to_string().ends_with(fault), "{}\n{fault}", faults[0]);
@@ -305,7 +330,7 @@ fn an_unknown_key_is_told_which_was_meant() {
     trigger_faults(
         "cron = \"@daily\"\ntz = \"UTC\"",
         expect![[r#"
-            tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `startup`, `watch`, `webhook`
+            tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `slack`, `startup`, `watch`, `webhook`
         "#]],
     );
     trigger_faults(
@@ -467,7 +492,7 @@ fn a_trigger_has_exactly_one_occasion_that_can_come() {
     trigger_faults(
         "",
         expect![[r#"
-            tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `webhook`, `after` or `startup`
+            tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `webhook`, `slack`, `after` or `startup`
         "#]],
     );
     trigger_faults(

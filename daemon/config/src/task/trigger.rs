@@ -15,7 +15,7 @@ use super::args::check_when;
 use crate::document::{Found, Section, Wanted};
 use crate::suggest::nearest;
 
-const KINDS: &str = "`cron`, `every`, `at`, `watch`, `webhook`, `after` or `startup`";
+const KINDS: &str = "`cron`, `every`, `at`, `watch`, `webhook`, `slack`, `after` or `startup`";
 const SETTLE: Span = Span::from_secs(2);
 const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 
@@ -47,7 +47,7 @@ pub(super) fn triggers(root: &Section<'_, '_>, setting: &Setting<'_>) -> Vec<Tri
 }
 
 fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
-    let present: Vec<&str> = ["cron", "every", "at", "watch", "webhook", "after", "startup"]
+    let present: Vec<&str> = ["cron", "every", "at", "watch", "webhook", "slack", "after", "startup"]
         .into_iter()
         .filter(|kind| section.value(kind).is_some())
         .collect();
@@ -81,6 +81,7 @@ fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> 
         "at" => at(section, setting),
         "watch" => watch(section, setting),
         "webhook" => webhook(section, setting),
+        "slack" => slack(section),
         "after" => after(section, setting),
         _ => startup(section),
     }
@@ -200,6 +201,48 @@ fn glob_fault(glob: &str) -> Option<(&'static str, &'static str)> {
         Some(_) => Some(("a `{` that is never closed", "close it with `}`, or write `\\{` for the letter")),
         None => None,
     }
+}
+
+/// `slack = "C0123456789"`, or a table with who writes and what must hold of a message.
+fn slack(section: &Section<'_, '_>) -> Option<Trigger> {
+    let value = section.value("slack")?;
+    if !matches!(value.get_ref(), DeValue::Table(_)) {
+        let channel = slack_id(section, section.text("slack")?, &['C', 'G', 'D'])?;
+        return Some(Trigger::Slack { channel, from: vec![], when: None });
+    }
+    let slack = section.section("slack")?;
+    let document = slack.document();
+    if slack.value("channel").is_none() {
+        let remedy = "name the channel, as `channel = \"C0123456789\"`";
+        document.fault_without_value(slack.place(), "no `channel`", remedy);
+    }
+    let channel = slack.text("channel").and_then(|found| slack_id(&slack, found, &['C', 'G', 'D']));
+    let from: Vec<Option<String>> =
+        slack.texts("from").unwrap_or_default().into_iter().map(|found| slack_id(&slack, found, &['U', 'W'])).collect();
+    let when = match slack.text("when") {
+        None => Some(None),
+        Some(found) => check_when(document, &found.place, &found.value).map(|()| Some(found.value)),
+    };
+    slack.finish();
+    Some(Trigger::Slack { channel: channel?, from: from.into_iter().collect::<Option<_>>()?, when: when? })
+}
+
+/// An id of Slack's that begins with one of these letters; a name may be another's tomorrow.
+fn slack_id(section: &Section<'_, '_>, found: Found<String>, kinds: &[char]) -> Option<String> {
+    let Found { value, place } = found;
+    let is_id = value.starts_with(kinds)
+        && value.len() > 1
+        && value.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit());
+    if is_id {
+        return Some(value);
+    }
+    let remedy = if kinds.contains(&'U') {
+        "write the member id, as `U024BE7LH`: in Slack, open the profile and choose “Copy member ID”"
+    } else {
+        "write the channel's id, as `C0123456789`: at the end of its details in Slack"
+    };
+    section.document().fault(&place, "not an id of Slack's", remedy);
+    None
 }
 
 /// `webhook = "ci"`, or a table with what must hold of a delivery.

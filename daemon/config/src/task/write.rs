@@ -174,6 +174,19 @@ fn put_trigger(lines: &mut Lines, trigger: &Trigger) {
             lines.put("after", &format!("{{ task = {}, on = {on} }}", text(task.as_str())));
         }
         Trigger::Startup => lines.put("startup", "true"),
+        Trigger::Slack { channel, from, when } if from.is_empty() && when.is_none() => {
+            lines.put("slack", &text(channel));
+        }
+        Trigger::Slack { channel, from, when } => {
+            let mut fields = format!("channel = {}", text(channel));
+            if !from.is_empty() {
+                write!(fields, ", from = {}", texts(from.iter().cloned())).expect("a string takes all text");
+            }
+            if let Some(when) = when {
+                write!(fields, ", when = {}", text(when)).expect("a string takes all text");
+            }
+            lines.put("slack", &format!("{{ {fields} }}"));
+        }
         Trigger::Webhook { hook, when: None } => lines.put("webhook", &text(hook.as_str())),
         Trigger::Webhook { hook, when: Some(when) } => {
             lines.put("webhook", &format!("{{ hook = {}, when = {} }}", text(hook.as_str()), text(when)));

@@ -94,6 +94,11 @@ fn trigger_words(trigger: &Trigger) -> String {
             format!("after {task} ({end})")
         }
         Trigger::Startup => "startup".into(),
+        Trigger::Slack { channel, from, when } => {
+            let from = if from.is_empty() { String::new() } else { format!(" from {}", from.join(", ")) };
+            let when = when.as_ref().map(|when| format!(" when {when}")).unwrap_or_default();
+            format!("slack {channel}{from}{when}")
+        }
         Trigger::Webhook { hook, when: None } => format!("webhook {hook}"),
         Trigger::Webhook { hook, when: Some(when) } => format!("webhook {hook} when {when}"),
     }

@@ -66,7 +66,11 @@ async fn scheduled_tasks(api: &Api) -> Result<Vec<TaskRow>, Problem> {
 fn has_schedule(task: &TaskRow) -> bool {
     task.spec.triggers.iter().any(|trigger| match trigger {
         Trigger::Cron(_) | Trigger::Every { .. } | Trigger::At(_) => true,
-        Trigger::Watch { .. } | Trigger::After { .. } | Trigger::Startup | Trigger::Webhook { .. } => false,
+        Trigger::Watch { .. }
+        | Trigger::After { .. }
+        | Trigger::Startup
+        | Trigger::Webhook { .. }
+        | Trigger::Slack { .. } => false,
     })
 }
 

@@ -250,6 +250,7 @@ pub(crate) fn write_revision(
 fn event_source(trigger: &Trigger) -> Option<String> {
     match trigger {
         Trigger::Webhook { hook, when: _ } => Some(hook.source()),
+        Trigger::Slack { channel, from: _, when: _ } => Some(ow_model::slack_source(channel)),
         Trigger::Cron(_)
         | Trigger::Every { .. }
         | Trigger::At(_)

@@ -61,6 +61,15 @@ fn trigger() -> impl Strategy<Value = Trigger> {
             .prop_map(|(task, on)| Trigger::After { task: task.parse().expect("a well-formed name"), on }),
         Just(Trigger::Startup),
         (
+            prop::collection::vec("U[A-Z0-9]{4}", 0..3),
+            prop::option::of(prop::sample::select(vec!["event.text == 'go'", "'x' in event.text and event.mention"])),
+        )
+            .prop_map(|(from, when)| Trigger::Slack {
+                channel: "C0123456789".into(),
+                from,
+                when: when.map(str::to_owned),
+            }),
+        (
             prop::sample::select(vec!["ci", "stripe"]),
             prop::option::of(prop::sample::select(vec![
                 "event.name == \"push\"",
