@@ -31,7 +31,7 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
     let first = server.requests().len();
     let ended = within("all notices", || (server.requests().len() >= scale.parked).then(monotonic));
     let told = f64::from(u32::try_from(scale.parked - first).expect("a count"));
-    let rate = told / (ended - begun).as_secs_f64().max(1e-3);
+    let rate = told / ended.saturating_sub(begun).as_secs_f64().max(1e-3);
     figures.value(format!("notices a second to one webhook, of {}", scale.parked), "1/s", rate, "");
     let after = kib(owd.pid(), "Rss:");
     figures.value("memory before they go out", "KiB", before, "");
