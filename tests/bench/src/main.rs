@@ -12,6 +12,7 @@ mod lateness;
 mod load;
 mod notices;
 mod size;
+mod slack;
 mod start;
 mod stub;
 mod throughput;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let scale = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
     let wanted: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
-    let measurements: [(&str, Measure); 10] = [
+    let measurements: [(&str, Measure); 11] = [
         ("size", size::measure),
         ("start", start::measure),
         ("idle", idle::measure),
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ("throughput", throughput::measure),
         ("webhooks", webhooks::measure),
         ("inbox", inbox::measure),
+        ("slack", slack::measure),
         ("notices", notices::measure),
         ("owctl", start::measure_owctl),
         ("agent", agent::measure),
