@@ -1,12 +1,14 @@
+mod work;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ow_clock::Clock;
-use ow_model::{Answer, AnswerBy, Input, Item, ItemId, Person, Source, Surface};
+use ow_model::{Answer, AnswerBy, Item, ItemId, Person, Surface};
 use ow_reply::Phrases;
-use ow_store::{ItemFilter, NewSession, PageRequest, ResolveError, Store, StoreError, TakenIn};
+use ow_store::{NewSession, ResolveError, Store, StoreError, TakenIn};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -19,7 +21,7 @@ use crate::event::{Event, Place, Press, Submit, Written};
 use crate::intake::SOURCE;
 use crate::shown::{reference, show, shown_at};
 use crate::text::escaped;
-use crate::{Client, Fault, Intake, notice, threads};
+use crate::{Client, Fault, Intake, notice};
 
 /// Events that are looked at in one reading of the store.
 const BATCH: usize = 32;
@@ -226,63 +228,6 @@ impl Desk {
             Decided::Tell(text) => Ok(note(text)),
             Decided::Ask(_) | Decided::Show | Decided::Nothing => Ok(Told::Nothing),
         }
-    }
-
-    /// What the session of this message's thread asks, if it asks one thing.
-    async fn asked_in_thread(&self, written: &Written) -> Result<Option<Item>, StoreError> {
-        let Some(thread) = &written.thread else { return Ok(None) };
-        let first = Place { channel: written.channel.clone(), ts: thread.clone() };
-        let Some(thread) = self.store.thread(&threads::name(&first)).await? else { return Ok(None) };
-        let filter = ItemFilter { pending_only: true, run: Some(thread.session), ..ItemFilter::default() };
-        let page = PageRequest { limit: 2, after: None };
-        let mut asked = self.store.items(&filter, &page).await?.rows;
-        Ok(if asked.len() == 1 { asked.pop() } else { None })
-    }
-
-    /// What is neither an answer nor meant for the app may be what a task waits for.
-    async fn offer(&self, written: &Written, person: Option<&Person>) -> Result<(), StoreError> {
-        let data = json!({
-            "channel": written.channel, "user": written.user, "person": person.map(|person| &person.0),
-            "ts": written.ts, "thread": written.thread, "text": crate::text::plain(&written.text, &self.bot).trim(),
-        });
-        self.directory.offer(written, data).await
-    }
-
-    /// Starts a session, or goes on with that of the thread: who is addressed is the app.
-    async fn work(&self, written: &Written, person: Option<&Person>) -> Result<Told, StoreError> {
-        let first = Place {
-            channel: written.channel.clone(),
-            ts: written.thread.clone().unwrap_or_else(|| written.ts.clone()),
-        };
-        let name = threads::name(&first);
-        let addressed = written.mention || written.direct;
-        if !addressed && (written.thread.is_none() || self.store.thread(&name).await?.is_none()) {
-            return self.offer(written, person).await.map(|()| Told::Nothing);
-        }
-        let at = Place { channel: written.channel.clone(), ts: written.ts.clone() };
-        let note = |text: &str| note_to(&written.user, &at, written.thread.clone(), text);
-        let new = match person.map(|person| (person, self.directory.session_for(person))) {
-            Some((_, Ok(new))) => new,
-            // People talk in a thread; only who speaks to the app is told.
-            Some((_, Err(_))) | None if !addressed => return Ok(Told::Nothing),
-            Some((_, Err(why))) => return Ok(note(&why)),
-            None => return Ok(note(NO_WORK)),
-        };
-        let text = crate::text::plain(&written.text, &self.bot);
-        let text = text.trim();
-        if text.is_empty() {
-            return Ok(note("Say what is to be done after the mention, in the same message."));
-        }
-        let person = person.cloned().unwrap_or_else(|| Person(written.user.clone()));
-        let input = Input { text: text.to_owned(), attachments: vec![], source: Source::Person { person } };
-        let key = reference(&at);
-        let said = self.store.say_in_thread(&name, &new, &input, &key, self.clock.now()).await?;
-        if said.begun {
-            info!(session = %said.session, "a session is opened from Slack");
-        }
-        self.directory.wake();
-        self.said.notify_one();
-        Ok(Told::Nothing)
     }
 
     async fn reaction(&self, user: &str, at: &Place, name: &str, again: bool) -> Result<Told, StoreError> {
@@ -508,6 +453,5 @@ fn note_to(user: &str, at: &Place, thread: Option<String>, text: &str) -> Told {
     Told::Note { user: user.to_owned(), at: at.clone(), thread, text: escaped(text), blocks: Value::Null }
 }
 
-const NO_WORK: &str = "You may not start work here. Whoever runs owd says who may.";
 const SEVERAL: &str =
     "Nothing was decided: this may mean several items. Use the buttons, or write the token of the one that you mean.";
