@@ -7,19 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
+use ow_automation::{Arrival, Delivered, Sender, Wanted};
 use ow_clock::Clock;
 use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, MailWay};
 use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
-    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Probe, Security, Taken,
-    Takes, Way, probe_mailbox, probe_out,
+    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Probe,
+    Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
-use ow_model::{BlobHash, InboxBinding, InboxName, Item, ItemKind, Person};
+use ow_model::{BlobHash, EventKey, InboxBinding, InboxName, Item, ItemKind, Person};
+use ow_reply::{Cause, Received};
 use ow_secret::{SecretName, Secrets};
 use ow_server::{Lineage, Warning, is_stranger};
 use ow_store::{NewItem, NewReply, Reply, SqliteStore, Store, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -49,7 +51,10 @@ impl MailDesk {
             by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
         };
         let desk = Desk { settings: &people::mail_settings(config), store: &*self.store, may_answer: &may_answer };
-        let taken = desk.take(raw, self.clock.now()).await?;
+        let taken = match self.run_on(raw, &desk).await? {
+            Some(taken) => taken,
+            None => desk.take(raw, self.clock.now()).await?,
+        };
         let Taken { outcome, item, decision, why, told: _, sender: _, bounced: _ } = &taken;
         info!(outcome = outcome.word(), item = item.map(tracing::field::display), decision, why, "mail taken");
         if *decision == "approve" {
@@ -61,6 +66,40 @@ impl MailDesk {
         }
         self.note_bounce(&taken).await?;
         Ok(taken)
+    }
+
+    /// Hands a mail that names no item to the tasks that run on it; none: there are none, and it is read as an answer.
+    async fn run_on(&self, raw: &[u8], desk: &Desk<'_>) -> Result<Option<Taken>, StoreError> {
+        let Some(mail) = Received::read(raw) else { return Ok(None) };
+        let id = mail.header("message-id").map(str::trim).unwrap_or_default();
+        // What owd wrote itself starts nothing: it would go round.
+        if mail.item().is_some() || mail.bounces() || id.starts_with("<ow.") || id.starts_with("<owd.") {
+            return Ok(None);
+        }
+        let (Some(sender), hash) = (mail.sender(), BlobHash::of(raw)) else { return Ok(None) };
+        let mut arrival = Arrival {
+            key: EventKey(format!("mail:{}:{hash}", id.chars().take(200).collect::<String>())),
+            from: sender.address.clone(),
+            subject: mail.subject().to_owned(),
+            list: ow_mail::list(&mail),
+            data: Value::Null,
+        };
+        let sender = match self.automation.wants_mail(&arrival).await? {
+            Wanted::No => return Ok(None),
+            Wanted::Yes => Sender::Claimed,
+            Wanted::IfProven => match desk.prove_sender(&mail, raw).await {
+                Ok(()) => Sender::Proven,
+                Err((Cause::Later, why)) => return Ok(Some(event(Outcome::Later, why))),
+                Err(_) => Sender::Claimed,
+            },
+        };
+        let Some(data) = ow_mail::as_event(raw, &mail, sender == Sender::Proven) else { return Ok(None) };
+        arrival.data = data;
+        let Delivered { new, known, unwanted: _ } = self.automation.take_mail(&arrival, sender).await?;
+        if new + known == 0 {
+            return Ok(None);
+        }
+        Ok(Some(event(Outcome::Event, format!("{new} tasks run on it, and {known} had it already"))))
     }
 
     /// Has the sender told what became of their mail; of one mail once, however often it comes.
@@ -142,6 +181,11 @@ impl Takes for MailDesk {
     fn stands(&self, mailbox: &str, fault: Option<&str>) {
         self.stands(mailbox, fault);
     }
+}
+
+/// What became of a mail that is no answer.
+fn event(outcome: Outcome, why: String) -> Taken {
+    Taken { outcome, item: None, decision: "none", why, told: None, sender: None, bounced: None }
 }
 
 /// The mailbox and the socket, as the configuration has them.

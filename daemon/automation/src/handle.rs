@@ -5,6 +5,7 @@ use ow_model::RunId;
 use ow_store::{Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::arrival::{self, Arrival, Sender, Wanted};
 use crate::delivery::{self, Delivered, Delivery, Posted};
 use crate::parts::Settings;
 use crate::running::Running;
@@ -82,6 +83,20 @@ impl Handle {
     /// Offers a delivery to the tasks that name its hook, durably.
     pub async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, StoreError> {
         let delivered = delivery::accept(&*self.shared.store, delivery, self.shared.clock.now()).await?;
+        if delivered.new > 0 {
+            self.wake_for_work();
+        }
+        Ok(delivered)
+    }
+
+    /// Whether some task would run on such a mail.
+    pub async fn wants_mail(&self, arrival: &Arrival) -> Result<Wanted, StoreError> {
+        arrival::wanted(&*self.shared.store, arrival).await
+    }
+
+    /// Offers a mail to the tasks that run on it, durably.
+    pub async fn take_mail(&self, arrival: &Arrival, sender: Sender) -> Result<Delivered, StoreError> {
+        let delivered = arrival::accept(&*self.shared.store, arrival, sender, self.shared.clock.now()).await?;
         if delivered.new > 0 {
             self.wake_for_work();
         }

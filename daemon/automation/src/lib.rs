@@ -16,12 +16,14 @@ mod running;
 mod timer;
 mod workers;
 
+mod arrival;
 mod delivery;
 mod task_files;
 mod task_tools;
 mod warnings;
 mod watch;
 
+pub use arrival::{Arrival, Sender, Wanted};
 pub use automation::Automation;
 pub use delivery::{Delivered, Delivery, Posted};
 pub use handle::Handle;

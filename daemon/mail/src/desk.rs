@@ -84,6 +84,8 @@ pub enum Outcome {
     NoItem,
     /// No person wrote it as an answer.
     NoAnswer,
+    /// It was none, and tasks run on it.
+    Event,
     /// Nothing was decided; it is to be handed in again.
     Later,
 }
@@ -100,6 +102,7 @@ impl Outcome {
             Self::NotEntitled => "not-entitled",
             Self::NoItem => "no-item",
             Self::NoAnswer => "no-answer",
+            Self::Event => "event",
             Self::Later => "later",
         }
     }
@@ -191,6 +194,15 @@ impl Desk<'_> {
             Err(ResolveError::Store(error)) => return Err(error),
             Err(error) => refused(&error, item.id),
         })
+    }
+
+    /// Whether it is proven who sent a mail that is about no item.
+    ///
+    /// # Errors
+    ///
+    /// Says why not; [`Cause::Later`] if that could not be told just then.
+    pub async fn prove_sender(&self, mail: &Received, raw: &[u8]) -> Result<(), (Cause, String)> {
+        self.prove(mail, raw, None).await
     }
 
     /// Whether it is proven who sent a mail: by the relay, or by the sender's own domain.

@@ -11,6 +11,7 @@
 //! at the desk; what goes out is a channel of the outbox ([`MailChannel`]). How a mailbox is read is decided by
 //! [`Progress`], which knows no server.
 
+mod arrival;
 mod desk;
 mod signatures;
 mod told;
@@ -25,6 +26,7 @@ mod probe;
 mod progress;
 mod reader;
 
+pub use arrival::{as_event, list};
 pub use channel::{MailChannel, Way};
 pub use desk::{Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
 pub use imap::{Account, ImapError};

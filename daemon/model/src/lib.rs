@@ -43,7 +43,7 @@ pub use run::{Cause, EndedRun, Failure, Outcome, Run, RunState};
 pub use slot::{Disposition, SlotKey, SlotRecord};
 pub use span::{Span, SpanError};
 pub use task::{
-    AfterEnd, AgentSpec, Budget, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, PauseReason, Retry, Step,
-    TaskId, TaskSource, TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
+    AfterEnd, AgentSpec, Budget, CatchUp, EventDelivery, MailFilter, Mode, Need, OnError, Overlap, PauseReason, Retry,
+    Step, TaskId, TaskSource, TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
 };
 pub use wake::{Wake, WakeError};

@@ -132,6 +132,20 @@ pub enum Trigger {
         from: Vec<String>,
         when: Option<String>,
     },
+    /// Fires for each mail that comes in, names no item, and passes the filter.
+    Mail(MailFilter),
+}
+
+/// Which mail fires a trigger: what is named must hold, and all of it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MailFilter {
+    /// Addresses, or domains as `@example.org`, one of which is proven to have sent it; empty: anybody, proven or not.
+    pub from: Vec<String>,
+    /// A pattern of the whole subject, in which `*` stands for anything; in any case.
+    pub subject: Option<String>,
+    /// The id of the list that it came over.
+    pub list: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

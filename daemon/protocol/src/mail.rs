@@ -12,7 +12,7 @@ pub struct DeliverRequest {
 /// What became of a mail that was handed over.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct DeliveredView {
-    /// `done`, `already-decided`, `expired`, `withdrawn`, `not-understood`, `not-entitled`, `no-item`, `no-answer`, or
+    /// `done`, `already-decided`, `expired`, `withdrawn`, `not-understood`, `not-entitled`, `no-item`, `no-answer`, `event`: tasks run on it, or
     /// `later`: nothing was decided, hand it over again.
     pub outcome: String,
     /// The item that it is about.

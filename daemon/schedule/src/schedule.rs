@@ -61,7 +61,8 @@ impl Schedule {
                 | Trigger::After { .. }
                 | Trigger::Startup
                 | Trigger::Webhook { .. }
-                | Trigger::Slack { .. } => {}
+                | Trigger::Slack { .. }
+                | Trigger::Mail(_) => {}
             }
         }
         schedule.at.sort_unstable();

@@ -157,3 +157,46 @@ fn what_no_mail_can_show_whole_is_refused_by_mail_but_not_approved() {
     assert_eq!(found["outcome"], "done", "{found}");
     assert_eq!(executions(&scratch), 0);
 }
+
+#[test]
+fn a_task_runs_on_mail_that_its_filter_lets_through_once_and_the_rest_is_read_as_ever() {
+    let scratch = home();
+    let task = |filter: &str| {
+        format!(
+            "[[trigger]]\nmail = {filter}\n[[step]]\ntool = \"notify\"\nargs = {{ text = \"{{{{ event.from }}}}: {{{{ event.subject }}}} / {{{{ event.text }}}}\" }}\n"
+        )
+    };
+    scratch.task("invoices", &task("{ from = [\"@supplier.example\"], subject = \"invoice*\" }"));
+    scratch.task("list", &task("{ list = \"team.example.net\" }"));
+    let owd = scratch.start();
+    let mail = |from: &str, subject: &str, head: &str| {
+        format!(
+            "Authentication-Results: {RELAY}; dmarc=pass header.from=supplier.example\n{head}From: {from}\nTo: owd@example.net\n\
+             Subject: {subject}\nMessage-ID: <{}@x>\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n\n42 euros\n",
+            subject.len()
+        )
+    };
+    let takes = |mail: &str| deliver(&scratch, &owd.owctl, mail)["outcome"].as_str().expect("a word").to_owned();
+    let invoice = mail("bob@supplier.example", "Invoice 7", "");
+    assert_eq!(takes(&invoice), "event");
+    owd.run_in("invoices", "succeeded");
+    let told = owd.items().into_iter().find(|item| item["kind"] == "notification").expect("a notice");
+    let shown = owd.owctl.ok(&["inbox", "show", &id(&told)]);
+    assert!(shown.contains("bob@supplier.example: Invoice 7 / 42 euros"), "{shown}");
+    assert_eq!(takes(&invoice), "event", "it is known");
+    for (mail, outcome) in [
+        (mail("bob@supplier.example", "About invoice 7", ""), "not-entitled"),
+        (mail("bob@other.example", "Invoice 8", ""), "not-entitled"),
+        (invoice.replace("dmarc=pass", "dmarc=fail"), "not-entitled"),
+        (invoice.replace("<9@x>", "<ow.x.1@y>"), "not-entitled"),
+        (mail("anybody@other.example", "Hello", "List-Id: The team <team.example.net>\n"), "event"),
+    ] {
+        assert_eq!(takes(&mail), outcome, "{mail}");
+    }
+    let file = scratch.path().join("later.eml");
+    fs::write(&file, invoice.replace("dmarc=pass", "dmarc=temperror")).expect("a mail");
+    let later = owd.owctl.run(&["inbox", "deliver", &file.display().to_string()]);
+    assert_eq!(later.code, 75, "who sent it is not known yet: {}{}", later.stdout, later.stderr);
+    owd.run_in("list", "succeeded");
+    assert_eq!(owd.runs("invoices").len(), 1);
+}

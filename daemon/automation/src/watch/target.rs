@@ -47,7 +47,8 @@ pub(crate) fn targets(row: &TaskRow) -> Vec<(TargetKey, Target)> {
         | Trigger::After { .. }
         | Trigger::Startup
         | Trigger::Webhook { .. }
-        | Trigger::Slack { .. } => None,
+        | Trigger::Slack { .. }
+        | Trigger::Mail(_) => None,
     };
     row.spec.triggers.iter().filter_map(of_trigger).collect()
 }

@@ -202,6 +202,11 @@ fn every_form_of_a_trigger_is_read() {
             r#"slack = { channel = "C01", from = ["U01"], when = "event.text == 'go'" }"#,
             "Slack { channel: \"C01\", from: [\"U01\"], when: Some(\"event.text == 'go'\") }",
         ),
+        ("mail = {}", "Mail(MailFilter { from: [], subject: None, list: None })"),
+        (
+            r#"mail = { from = ["Bob@example.org", "@example.net"], subject = "invoice*" }"#,
+            "Mail(MailFilter { from: [\"bob@example.org\", \"@example.net\"], subject: Some(\"invoice*\"), list: None })",
+        ),
         (r#"webhook = "ci""#, "Webhook { hook: WebhookName(\"ci\"), when: None }"),
         (
             r#"webhook = { hook = "ci", when = "event.name == 'push'" }"#,
@@ -216,6 +221,25 @@ fn every_form_of_a_trigger_is_read() {
             "timezone = \"Europe/Paris\"\n[[trigger]]\n{text}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n"
         ));
         assert_eq!(format!("{:?}", spec.triggers[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_filter_of_mail_names_addresses_or_domains_and_a_list() {
+    let from = "trigger[1].mail.from = ";
+    for (trigger, fault) in [
+        (r#"{ from = ["bob"] }"#, format!("{from}\"bob\": neither a mail address nor a domain; write bare addresses")),
+        (r#"{ from = ["@"] }"#, format!("{from}\"@\": neither a mail address nor a domain")),
+        (r#"{ from = ["Bob <bob@example.org>"] }"#, format!("{from}\"Bob <bob@example.org>\": neither")),
+        (
+            r#"{ list = "<team.example.org>" }"#,
+            "trigger[1].mail.list = \"<team.example.org>\": not the id of a list".into(),
+        ),
+        (r#"{ sender = "bob@example.org" }"#, "trigger[1].mail.sender: unknown key".into()),
+    ] {
+        let text = format!("[[trigger]]\nmail = {trigger}\n[[step]]\ntool = \"notify\"\nargs = {{}}\n");
+        let faults = read(&text).expect_err(trigger);
+        assert!(faults.iter().any(|found| found.to_string().contains(&fault)), "{faults:?}");
     }
 }
 
@@ -330,7 +354,7 @@ fn an_unknown_key_is_told_which_was_meant() {
     trigger_faults(
         "cron = \"@daily\"\ntz = \"UTC\"",
         expect![[r#"
-            tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `slack`, `startup`, `watch`, `webhook`
+            tasks.d/reports.toml:3:1: trigger[1].tz: unknown key; remove it, or use one of `after`, `anchor`, `at`, `cron`, `every`, `mail`, `slack`, `startup`, `watch`, `webhook`
         "#]],
     );
     trigger_faults(
@@ -492,7 +516,7 @@ fn a_trigger_has_exactly_one_occasion_that_can_come() {
     trigger_faults(
         "",
         expect![[r#"
-            tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `webhook`, `slack`, `after` or `startup`
+            tasks.d/reports.toml:1:1: trigger[1]: a trigger without an occasion; give it one of `cron`, `every`, `at`, `watch`, `webhook`, `slack`, `mail`, `after` or `startup`
         "#]],
     );
     trigger_faults(

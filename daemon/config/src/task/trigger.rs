@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
-use ow_model::{AfterEnd, Span, TaskName, TaskSpec, Trigger, WatchKind, WebhookName};
+use ow_model::{AfterEnd, MailFilter, Span, TaskName, TaskSpec, Trigger, WatchKind, WebhookName};
 use ow_schedule::{Cron, CronError};
 use toml::de::DeValue;
 
@@ -15,7 +15,7 @@ use super::args::check_when;
 use crate::document::{Found, Section, Wanted};
 use crate::suggest::nearest;
 
-const KINDS: &str = "`cron`, `every`, `at`, `watch`, `webhook`, `slack`, `after` or `startup`";
+const KINDS: &str = "`cron`, `every`, `at`, `watch`, `webhook`, `slack`, `mail`, `after` or `startup`";
 const SETTLE: Span = Span::from_secs(2);
 const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 
@@ -47,7 +47,7 @@ pub(super) fn triggers(root: &Section<'_, '_>, setting: &Setting<'_>) -> Vec<Tri
 }
 
 fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
-    let present: Vec<&str> = ["cron", "every", "at", "watch", "webhook", "slack", "after", "startup"]
+    let present: Vec<&str> = ["cron", "every", "at", "watch", "webhook", "slack", "mail", "after", "startup"]
         .into_iter()
         .filter(|kind| section.value(kind).is_some())
         .collect();
@@ -82,6 +82,7 @@ fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> 
         "watch" => watch(section, setting),
         "webhook" => webhook(section, setting),
         "slack" => slack(section),
+        "mail" => mail(section),
         "after" => after(section, setting),
         _ => startup(section),
     }
@@ -277,6 +278,29 @@ fn hook_name(section: &Section<'_, '_>, key: &'static str, setting: &Setting<'_>
     };
     section.document().fault(&place, "no such webhook", remedy);
     None
+}
+
+/// `mail = { from = ["bob@example.org"], subject = "invoice*", list = "team.example.org" }`, each of which may be left out.
+fn mail(section: &Section<'_, '_>) -> Option<Trigger> {
+    let mail = section.section("mail")?;
+    let document = mail.document();
+    let remedy = "write bare addresses, as `bob@example.org`, or domains, as `@example.org`";
+    let mut from = vec![];
+    for Found { value, place } in mail.texts("from").unwrap_or_default() {
+        // A domain is one that somebody could have an address at.
+        let whole = if value.starts_with('@') { format!("anybody{value}") } else { value.clone() };
+        match ow_reply::sender(&[&whole], "") {
+            Some(sender) if sender.address.eq_ignore_ascii_case(&whole) => from.push(value.to_ascii_lowercase()),
+            _ => document.fault(&place, "neither a mail address nor a domain", remedy),
+        }
+    }
+    let subject = mail.text("subject").map(|found| found.value);
+    let list = mail.read("list", "write the id in its List-Id, as `team.example.org`", |text| {
+        let plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '<' | '>');
+        if text.is_empty() || !text.chars().all(plain) { Err("not the id of a list") } else { Ok(text.to_owned()) }
+    });
+    mail.finish();
+    Some(Trigger::Mail(MailFilter { from, subject, list: list.map(|found| found.value) }))
 }
 
 fn after(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {

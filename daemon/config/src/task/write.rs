@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ow_model::{
-    AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, InboxName, Mode, Need, OnError, Overlap, Step,
-    TaskSpec, Trigger, WatchKind, WhileParked,
+    AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, InboxName, MailFilter, Mode, Need, OnError, Overlap,
+    Step, TaskSpec, Trigger, WatchKind, WhileParked,
 };
 use serde_json::{Map, Value};
 
@@ -186,6 +186,14 @@ fn put_trigger(lines: &mut Lines, trigger: &Trigger) {
                 write!(fields, ", when = {}", text(when)).expect("a string takes all text");
             }
             lines.put("slack", &format!("{{ {fields} }}"));
+        }
+        Trigger::Mail(MailFilter { from, subject, list }) => {
+            let named =
+                |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key} = {}", text(value)));
+            let senders = (!from.is_empty()).then(|| format!("from = {}", texts(from.iter().cloned())));
+            let fields: Vec<String> =
+                [senders, named("subject", subject), named("list", list)].into_iter().flatten().collect();
+            lines.put("mail", &if fields.is_empty() { "{}".into() } else { format!("{{ {} }}", fields.join(", ")) });
         }
         Trigger::Webhook { hook, when: None } => lines.put("webhook", &text(hook.as_str())),
         Trigger::Webhook { hook, when: Some(when) } => {

@@ -1,4 +1,4 @@
-use ow_model::{AfterEnd, PauseReason, TaskSource, TaskState, Trigger};
+use ow_model::{AfterEnd, MailFilter, PauseReason, TaskSource, TaskState, Trigger};
 use ow_protocol::{RunView, TaskView};
 use ow_store::{SaveChange, TaskRow};
 
@@ -98,6 +98,19 @@ fn trigger_words(trigger: &Trigger) -> String {
             let from = if from.is_empty() { String::new() } else { format!(" from {}", from.join(", ")) };
             let when = when.as_ref().map(|when| format!(" when {when}")).unwrap_or_default();
             format!("slack {channel}{from}{when}")
+        }
+        Trigger::Mail(MailFilter { from, subject, list }) => {
+            let mut text = "mail".to_owned();
+            if !from.is_empty() {
+                text = format!("{text} from {}", from.join(" or "));
+            }
+            if let Some(subject) = subject {
+                text = format!("{text} with subject {subject}");
+            }
+            if let Some(list) = list {
+                text = format!("{text} of list {list}");
+            }
+            text
         }
         Trigger::Webhook { hook, when: None } => format!("webhook {hook}"),
         Trigger::Webhook { hook, when: Some(when) } => format!("webhook {hook} when {when}"),

@@ -70,7 +70,8 @@ fn has_schedule(task: &TaskRow) -> bool {
         | Trigger::After { .. }
         | Trigger::Startup
         | Trigger::Webhook { .. }
-        | Trigger::Slack { .. } => false,
+        | Trigger::Slack { .. }
+        | Trigger::Mail(_) => false,
     })
 }
 

@@ -251,6 +251,7 @@ fn event_source(trigger: &Trigger) -> Option<String> {
     match trigger {
         Trigger::Webhook { hook, when: _ } => Some(hook.source()),
         Trigger::Slack { channel, from: _, when: _ } => Some(ow_model::slack_source(channel)),
+        Trigger::Mail(_) => Some("mail".into()),
         Trigger::Cron(_)
         | Trigger::Every { .. }
         | Trigger::At(_)

@@ -1,8 +1,8 @@
 //! What `to_toml` writes reads back as the same task.
 
 use ow_model::{
-    AfterEnd, CatchUp, EventDelivery, Mode, Need, OnError, Overlap, Retry, Span, Step, TaskSpec, Trigger, WatchKind,
-    WhileParked, ZoneName,
+    AfterEnd, CatchUp, EventDelivery, MailFilter, Mode, Need, OnError, Overlap, Retry, Span, Step, TaskSpec, Trigger,
+    WatchKind, WhileParked, ZoneName,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
@@ -80,6 +80,12 @@ fn trigger() -> impl Strategy<Value = Trigger> {
                 hook: hook.parse().expect("a well-formed name"),
                 when: when.map(str::to_owned),
             }),
+        (
+            prop::collection::vec("[a-z]{1,8}@[a-z]{1,8}\\.example", 0..3),
+            prop::option::of("[a-z *\"]{1,12}"),
+            prop::option::of("[a-z.]{1,12}"),
+        )
+            .prop_map(|(from, subject, list)| Trigger::Mail(MailFilter { from, subject, list })),
     ]
 }
 
