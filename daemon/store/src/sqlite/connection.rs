@@ -46,7 +46,6 @@ pub(crate) fn open_store(directory: &DataDirectory, migrations: &[&str]) -> Resu
     }
     let db = open_writer(&file)?;
     migrate(&db, &file, migrations)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(|error| located(&error, &file))?;
     Ok(db)
 }
 
@@ -82,7 +81,7 @@ fn open(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Whoever fails to open a store leaves its log as it is.
+    // Whoever fails to open a store, or writes nothing to it, leaves its log as it is.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")?;
     Ok(db)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, warn};
 
@@ -124,7 +125,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (queue, facts) = mpsc::channel(QUEUE);
         let log = Log::of(&file);
-        let mut desk = Desk { db, log, facts, memory, stream_head, pending: 0, changes: 0 };
+        let mut desk = Desk { db, log, facts, memory, stream_head, pending: 0, changes: 0, has_written: false };
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || {
             desk.work();
             desk.close();
@@ -177,6 +178,8 @@ struct Desk {
     /// What was written since the last checkpoint.
     pending: u64,
     changes: u64,
+    /// A fact was committed. Until then the store is as it was found, and a start that is refused leaves it so.
+    has_written: bool,
 }
 
 impl Desk {
@@ -194,9 +197,17 @@ impl Desk {
         }
     }
 
-    /// Closes the file; SQLite moves the log into it, and it then is the whole store.
+    /// Closes the file; SQLite moves the log into it, and it then is the whole store. One to which nothing was written stays
+    /// as it was found.
     fn close(self) {
-        let Self { db, log, .. } = self;
+        let Self { db, log, has_written, .. } = self;
+        if !has_written {
+            drop(db);
+            return;
+        }
+        if let Err(error) = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false) {
+            warn!(%error, "the store's log stays beside it");
+        }
         log.hold();
         if let Err((_, error)) = db.close() {
             warn!(%error, "the store was not closed well");
@@ -242,6 +253,7 @@ impl Desk {
             Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string()))
         };
         self.statement("BEGIN IMMEDIATE").map_err(lost)?;
+        let mut stands = false;
         for fact in facts {
             self.statement("SAVEPOINT fact").map_err(lost)?;
             let (head, unlinks) = (group.stream_head, group.unlink.len());
@@ -259,7 +271,9 @@ impl Desk {
                 self.memory.forget();
                 self.statement("ROLLBACK TO fact").map_err(lost)?;
             }
-            if !broken.is_empty() {
+            stands |= performed.is_ok();
+            if !broken.is_empty() && (stands || self.has_written) {
+                stands = true;
                 self.memory.forget();
                 let mut tx = Tx { view: View::new(&self.db), memory: &mut self.memory, group: &mut *group };
                 damage::set_aside(&mut tx, &broken)
@@ -267,7 +281,13 @@ impl Desk {
             }
             self.statement("RELEASE fact").map_err(lost)?;
         }
-        self.statement("COMMIT").map_err(lost)
+        if !stands {
+            // Nothing of the group is to be kept: not a byte is written.
+            return self.statement("ROLLBACK").map_err(lost);
+        }
+        self.statement("COMMIT").map_err(lost)?;
+        self.has_written = true;
+        Ok(())
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<()> {

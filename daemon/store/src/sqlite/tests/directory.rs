@@ -148,6 +148,41 @@ fn a_torn_log_costs_only_what_was_never_answered() {
     drop(place.store());
 }
 
+/// What a start reads first may be sound, and what it reads then may not.
+#[tokio::test]
+async fn a_start_that_meets_damage_leaves_store_and_log_as_they_were() {
+    for damaged in ["stream", "meta", "runs_open"] {
+        let place = Directory::new();
+        let store: Arc<dyn Store> = place.store();
+        store.begin_life("1", noon()).await.expect("begun");
+        save(&store, &spec("one", vec![]), noon()).await;
+        drop(store);
+        let log = place.data().join("owd.db-wal");
+        let emptied = fs::read(&log).expect("a log");
+        let root: u32 = place
+            .raw()
+            .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [damaged], |row| row.get(0))
+            .expect("it is there");
+        let mut bytes = fs::read(place.file()).expect("read");
+        let at = usize::try_from((root - 1) * 4096).expect("small");
+        bytes[at..at + 64].fill(0xff);
+        fs::write(place.file(), &bytes).expect("written");
+        fs::write(log, emptied).expect("written");
+        // The index of the log is made anew by whoever opens it.
+        let files = || {
+            let all = contents(&place.data()).into_iter();
+            all.filter(|(path, _)| !path.to_string_lossy().ends_with("-shm")).collect::<Vec<_>>()
+        };
+        let before = files();
+        let refused = match SqliteStore::open(&place.data()) {
+            Err(error) => error,
+            Ok(store) => store.begin_life("2", noon()).await.expect_err("it cannot be read"),
+        };
+        assert!(matches!(refused, StoreError::Damaged { .. }), "{damaged}: {refused:?}");
+        assert!(files() == before, "{damaged}: something has changed");
+    }
+}
+
 #[test]
 fn a_newer_store_is_refused_untouched() {
     let place = Directory::new();
