@@ -3,7 +3,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ow_config::{Account, FileFault};
+use ow_config::{Account, FileFault, HOOKS_FOLDER};
 
 use super::Check;
 use super::machine::{Machine, Space};
@@ -40,6 +40,20 @@ pub(super) fn tasks(machine: &Machine) -> Check {
         }
         Err(fault) => Check::fail(NAME, fault.to_string(), "let the account that owd runs under read the folder"),
     }
+}
+
+/// A hook before a call that cannot run refuses whatever it is asked about.
+pub(super) fn hooks(machine: &Machine) -> Check {
+    const NAME: &str = "hooks";
+    let Ok(config) = machine.config() else { return Check::ok(NAME, "not looked at: the configuration has faults") };
+    let folder = machine.paths.config_file.with_file_name(HOOKS_FOLDER);
+    let broken: Vec<String> =
+        config.hook.iter().filter_map(|hook| hook.program(&folder).err()).map(|fault| fault.to_string()).collect();
+    if broken.is_empty() {
+        return Check::ok(NAME, format!("{} configured, and their programs can run", config.hook.len()));
+    }
+    let remedy = "mend it, or take it out of owd.toml: until then it refuses the calls that it is asked about";
+    Check::fail(NAME, broken.join(" | "), remedy)
 }
 
 fn faults(faults: &[FileFault]) -> String {
@@ -188,6 +202,50 @@ mod tests {
             fs::create_dir_all(&machine.paths.tasks_dir).unwrap();
             fs::write(machine.paths.tasks_dir.join("bad.toml"), "title = 3\n").unwrap();
         });
+    }
+
+    #[test]
+    fn a_folder_of_tasks_that_cannot_be_read_is_named() {
+        finds(tasks, State::Fail, "tasks.d", |machine| fs::write(&machine.paths.tasks_dir, "a file").unwrap());
+    }
+
+    #[test]
+    fn a_hook_that_cannot_run_is_named() {
+        let hook = |machine: &mut Machine| {
+            let text = "[[hook]]\nevent = \"pre-tool-use\"\ncommand = \"./guard\"\n";
+            fs::write(&machine.paths.config_file, text).unwrap();
+        };
+        finds(hooks, State::Fail, "there is no file", hook);
+        finds(hooks, State::Fail, "is not executable", |machine| {
+            hook(machine);
+            let folder = machine.paths.config_file.with_file_name(HOOKS_FOLDER);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("guard"), "#!/bin/sh\n").unwrap();
+            chmod(&folder.join("guard"), 0o600);
+        });
+    }
+
+    #[test]
+    fn a_data_folder_that_is_none_is_named() {
+        finds(data_folder, State::Fail, "is no folder", |machine| {
+            fs::remove_dir_all(&machine.paths.data_dir).unwrap();
+            fs::write(&machine.paths.data_dir, "a file").unwrap();
+        });
+        finds(data_folder, State::Fail, "cannot be looked at", |machine| {
+            machine.paths.data_dir = machine.paths.config_file.join("data");
+        });
+    }
+
+    #[test]
+    fn a_key_and_secrets_of_another_account_are_named() {
+        let other = |machine: &mut Machine| machine.owner = machine.owner.map(|uid| uid + 1);
+        finds(key, State::Fail, "belongs to user", other);
+        finds(secrets, State::Fail, "belongs to user", other);
+    }
+
+    #[test]
+    fn a_file_system_that_does_not_tell_its_space_is_named() {
+        finds(disk, State::Warn, "cannot be told", |machine| machine.space = |_| Err(ErrorKind::Unsupported.into()));
     }
 
     #[test]

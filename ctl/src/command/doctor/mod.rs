@@ -96,6 +96,7 @@ fn all(machine: &Machine, answer: &daemon::Answer) -> Vec<Check> {
         daemon::reachable(answer),
         files::config(machine),
         files::tasks(machine),
+        files::hooks(machine),
         files::data_folder(machine),
         files::socket(machine),
         files::key(machine),

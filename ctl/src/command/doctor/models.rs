@@ -72,5 +72,7 @@ mod tests {
         assert_eq!(state(described(false, &[]), &kept), State::Ok, "the running owd has it");
         assert_eq!(state(described(true, &["it is unknown"]), &[]), State::Warn);
         assert_eq!(judge(Ok(None), &[]).state, State::Ok);
+        let faulty = judge(Err(Failure::usage("models.toml:1: not TOML")), &[]);
+        assert_eq!((faulty.state, &*faulty.message), (State::Warn, "models.toml:1: not TOML"));
     }
 }
