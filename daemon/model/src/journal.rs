@@ -131,6 +131,9 @@ pub enum Fact {
         model: String,
         purpose: Purpose,
         reserved: Usage,
+        /// What is about to go out, unless another model takes over: a request that was cut off is known by this alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent: Option<Sent>,
     },
     /// The model answered. `sent`: what it was sent.
     Replied {

@@ -95,7 +95,7 @@ pub struct FactView {
 pub struct SentView {
     /// Counted from 1, in the order of the journal, for `…/sent/{number}`.
     pub number: u32,
-    /// When what came of it was on record.
+    /// When what came of it was on record; when it was made, if nothing is.
     pub at: String,
     /// `provider:model` that was asked; another may have taken over.
     pub model: String,
@@ -103,7 +103,7 @@ pub struct SentView {
     pub purpose: String,
     /// The position of the call for which a sub-agent sent it.
     pub sub_agent_of: Option<u32>,
-    /// Whether a reply came.
+    /// Whether a reply is on record; otherwise it failed, was cut off, or is under way.
     pub answered: bool,
     /// SHA-256 of the body.
     pub hash: String,

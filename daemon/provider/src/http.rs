@@ -348,6 +348,12 @@ impl HttpProvider {
 
 #[async_trait]
 impl Provider for HttpProvider {
+    fn body(&self, request: &Request) -> Bytes {
+        let capabilities: Capabilities = self.models.capabilities(&self.settings.name, &request.model);
+        let profile = Profile::new(&self.settings, &capabilities);
+        body(request, &profile, &capabilities, self.parameters(&request.model))
+    }
+
     async fn complete(
         &self,
         request: &Request,

@@ -8,6 +8,9 @@ use crate::{CompletionError, Request};
 /// Where completions come from.
 #[async_trait]
 pub trait Provider: Send + Sync {
+    /// The body with which this request would go out first.
+    fn body(&self, request: &Request) -> Bytes;
+
     /// Makes one completion, telling each delta as it arrives.
     ///
     /// Nothing is repeated but a request that was refused for a parameter and could be mended. Cancelling closes the

@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ow_clock::Clock;
 use ow_secret::SecretValue;
 use thiserror::Error;
@@ -198,6 +199,17 @@ impl Router {
     #[must_use]
     pub fn resolve(&self, goal: &str) -> Resolved {
         self.state().resolve(goal)
+    }
+
+    /// The body with which a request to this goal goes out first; none where its provider cannot be spoken to at all.
+    #[must_use]
+    pub fn body(&self, goal: &str, request: &Request) -> Option<Bytes> {
+        let state = self.state();
+        let goal = state.resolve(goal);
+        let provider = self.client(&state, &goal.provider).ok()?;
+        let mut request = request.clone();
+        request.model.clone_from(&goal.model);
+        Some(provider.body(&request))
     }
 
     /// Makes a completion by the first of `goals` that can: each is repeated where that helps, then the next takes over.

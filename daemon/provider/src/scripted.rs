@@ -142,12 +142,7 @@ pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Reply {
 
 #[async_trait]
 impl Provider for Scripted {
-    async fn complete(
-        &self,
-        request: &Request,
-        deltas: &mut Deltas<'_>,
-        cancel: &CancellationToken,
-    ) -> Result<Completion, CompletionError> {
+    fn body(&self, request: &Request) -> Bytes {
         let capabilities = ModelTable::default().capabilities("openai", &request.model);
         let parameters = Parameters {
             limit: LimitField::MaxCompletionTokens,
@@ -156,7 +151,16 @@ impl Provider for Scripted {
             tool_choice: true,
             cache: true,
         };
-        let sent = body(request, &Profile::new(&self.settings, &capabilities), &capabilities, parameters);
+        body(request, &Profile::new(&self.settings, &capabilities), &capabilities, parameters)
+    }
+
+    async fn complete(
+        &self,
+        request: &Request,
+        deltas: &mut Deltas<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Completion, CompletionError> {
+        let sent = self.body(request);
         let before = {
             let mut asked = lock(&self.asked);
             asked.push(Asked { request: request.clone(), sent: sent.clone() });

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use ow_stories::{model_config, results, with_model};
-use ow_test_support::model_server::{ModelReply, ModelServer};
+use ow_test_support::model_server::{ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Owd, Scratch, id, rows};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ fn a_parked_agent_outlives_kill_9_and_goes_on_at_its_call() {
 #[test]
 fn a_wrong_key_ends_the_run_as_what_it_is() {
     let model = ModelServer::start();
-    model.push(ow_test_support::model_server::ModelResponse::whole(
+    model.push(ModelResponse::whole(
         401,
         r#"{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}"#,
     ));
@@ -189,6 +189,31 @@ fn what_went_to_models_is_shown_byte_for_byte() {
     assert!(shown.starts_with("request 1: stub:small, "), "{shown}");
     let none = owd.owctl.run(&["run", "show", &run, "--sent", "7"]);
     assert!(none.code != 0 && none.stderr.contains("there are 6"), "{}", none.stderr);
+}
+
+/// What has gone out is known also where nothing came back: the record is made before the request is.
+#[test]
+fn what_went_to_models_is_shown_also_where_owd_was_killed_in_the_middle() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
+    model.push(ModelResponse::from(ModelReply::text("a long answer").in_pieces(4)).hang_after(120));
+    model.push(ModelReply::text("Empty."));
+    let (scratch, owd) = a_task(&model, "goal = \"What is here? äöü🦀\"");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    model.wait_for(2);
+    owd.kill();
+    let owd = scratch.start();
+    let run = id(&owd.run_in("agent", "succeeded"));
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    for (index, request) in requests.iter().enumerate() {
+        let number = (index + 1).to_string();
+        let output = owd.owctl.command(&["run", "show", &run, "--sent", &number]).output().expect("owctl runs");
+        assert!(output.stdout == request.body, "request {number} is another");
+    }
+    let all = owd.owctl.json(&["run", "show", &run, "--sent"]);
+    let answered: Vec<&Value> = all.as_array().expect("a list").iter().map(|request| &request["answered"]).collect();
+    assert_eq!(answered, [true, false, true], "{all}");
 }
 
 /// What a sub-agent uses is the session's to pay.
@@ -448,7 +473,6 @@ fn at_most_eight_calls_of_one_reply_run_at_once() {
 /// Half a stream, empty replies: each ends the run as what it is.
 #[test]
 fn a_model_that_does_not_answer_ends_the_run_with_what_to_do() {
-    use ow_test_support::model_server::ModelResponse;
     type Bad = fn() -> ModelResponse;
     let cases: [(&str, Bad); 2] = [
         ("half a stream", || ModelResponse::from(ModelReply::text("a long answer").in_pieces(1)).cut_after(200)),

@@ -40,7 +40,7 @@ impl AgentCourse {
         let (Some(router), Some(resolved)) = (self.equipment.router.clone(), self.model()) else {
             if ask.purpose == Purpose::Summary {
                 let model = String::new();
-                self.record(Fact::Asked { model, purpose: ask.purpose, reserved: Usage::default() });
+                self.record(Fact::Asked { model, purpose: ask.purpose, reserved: Usage::default(), sent: None });
             }
             self.record(Self::no_model());
             return Ok(Onward::Continue);
@@ -57,10 +57,19 @@ impl AgentCourse {
         }
         let mut goals = vec![model.clone()];
         goals.extend(self.equipment.failover.iter().cloned());
-        self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved });
+        // Where a reply was lost, what waited behind it is heard once another is asked for: what goes out is known then.
+        let made = if self.session.turn.is_asking() { None } else { Some(self.request(&ask, stop).await?) };
+        let sent = match made.as_ref().and_then(|request| router.body(&goals[0], request)) {
+            Some(body) => Some(self.keep_sent(&body, stop).await?),
+            None => None,
+        };
+        self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved, sent });
         // The last commit before the provider is asked: with it are the results that the request shows.
         self.session.commit(stop).await?;
-        let request = self.request(&ask, stop).await?;
+        let request = match made {
+            Some(request) => request,
+            None => self.request(&ask, stop).await?,
+        };
 
         let cancel = CancellationToken::new();
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -135,11 +144,14 @@ impl AgentCourse {
 
     /// The record of a request for the journal.
     async fn keep_sent(&mut self, body: &Bytes, stop: &Stop) -> Result<Sent, StoreError> {
+        if let Some(same) = self.sent.again(body) {
+            return Ok(same);
+        }
         let (mut sent, middle) = self.sent.next(body);
         if middle.len() > LONGEST_INLINE {
             // All of it goes into one file, so that it can be read without those before it.
             let hash = persist(stop, || self.engine().store.put_blob(body)).await?;
-            self.sent.break_off();
+            self.sent.break_off(hash);
             sent = Sent { head: 0, tail: 0, middle: SentMiddle::File(hash), ..sent };
         }
         Ok(sent)

@@ -12,6 +12,8 @@ pub(crate) struct SentLog {
     last: Bytes,
     /// A request's new part is kept in a file of its own: what comes after it begins anew.
     is_broken: bool,
+    /// The request whose record was made last, with its hash and the file that it is in.
+    made: Option<(Bytes, BlobHash, Option<BlobHash>)>,
 }
 
 /// A longer new part is kept in a content-addressed file.
@@ -21,7 +23,9 @@ impl SentLog {
     pub(crate) fn of(journal: &[RecordedFact]) -> Self {
         let mut log = Self::default();
         for recorded in journal {
-            if let Fact::Replied { sent: Some(sent), .. } | Fact::ModelFailed { sent: Some(sent), .. } = &recorded.fact
+            if let Fact::Asked { sent: Some(sent), .. }
+            | Fact::Replied { sent: Some(sent), .. }
+            | Fact::ModelFailed { sent: Some(sent), .. } = &recorded.fact
             {
                 let _body = log.fold(sent);
             }
@@ -70,27 +74,42 @@ impl SentLog {
         };
         self.last = body.clone();
         self.is_broken = false;
+        self.made = Some((body.clone(), record.hash, None));
         (record, middle)
     }
 
-    /// The next request begins anew: what this one held was kept elsewhere.
-    pub(crate) fn break_off(&mut self) {
+    /// The record of the request whose record was made last, once more: nothing of it is kept twice.
+    pub(crate) fn again(&self, body: &Bytes) -> Option<Sent> {
+        let (made, hash, file) = self.made.as_ref()?;
+        let (head, middle) = match file {
+            Some(file) => (0, ow_model::SentMiddle::File(*file)),
+            None => (body.len() as u64, ow_model::SentMiddle::Text(String::new())),
+        };
+        (made == body).then_some(Sent { hash: *hash, head, tail: 0, middle })
+    }
+
+    /// The next request begins anew: what this one held was kept in this file.
+    pub(crate) fn break_off(&mut self, file: BlobHash) {
         self.last = Bytes::new();
+        if let Some((_, _, kept)) = &mut self.made {
+            *kept = Some(file);
+        }
     }
 }
 
-/// A request that went to a model and was answered, or failed.
+/// A request that went to a model, or was about to when owd ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentRequest {
     /// Counted from 1, in the journal's order.
     pub number: u32,
-    /// When what came of it was on record.
+    /// When what came of it was on record; when it was made, if nothing is.
     pub at: Timestamp,
     /// `provider:model` that was asked first.
     pub model: String,
     pub purpose: Purpose,
     /// The call for which a sub-agent sent it.
     pub sub_agent_of: Option<Position>,
+    /// A reply is on record. Otherwise it failed, was cut off, or is under way.
     pub is_answered: bool,
     /// Of the whole body.
     pub hash: BlobHash,
@@ -106,32 +125,91 @@ pub enum SentBody {
     File(BlobHash),
 }
 
-/// The requests of a journal, sub-agents' as well, in their order. Those whose answer never came to be on record are not
-/// among them.
+/// The requests of a journal, sub-agents' as well, in their order. One that was cut off is told as it was made for the
+/// first model of the list.
 pub fn sent_requests(journal: &[RecordedFact]) -> impl Iterator<Item = SentRequest> + '_ {
-    // Each sub-agent's requests are told by their differences from one another.
-    let mut logs: HashMap<Option<Position>, SentLog> = HashMap::new();
-    let mut asked = (String::new(), Purpose::Turn);
-    let mut number = 0;
-    journal.iter().filter_map(move |RecordedFact { at, fact, .. }| {
+    let mut told = Telling::default();
+    // Behind the last fact: what is still open then is told as well.
+    journal.iter().map(Some).chain([None]).flat_map(move |recorded| {
+        match recorded {
+            Some(recorded) => told.take(recorded),
+            None => told.close(),
+        }
+        std::mem::take(&mut told.ready)
+    })
+}
+
+/// Tells requests from facts.
+#[derive(Default)]
+struct Telling {
+    /// Each sub-agent's requests are told by their differences from one another.
+    logs: HashMap<Option<Position>, SentLog>,
+    asked: HashMap<Option<Position>, (String, Purpose)>,
+    /// Those of which nothing has come yet.
+    open: HashMap<Option<Position>, SentRequest>,
+    ready: Vec<SentRequest>,
+    count: u32,
+}
+
+impl Telling {
+    fn take(&mut self, RecordedFact { at, fact, .. }: &RecordedFact) {
         let (of, fact) = match fact {
             Fact::Delegated { position, fact } => (Some(*position), &**fact),
             fact => (None, fact),
         };
-        let (sent, is_answered) = match fact {
-            Fact::Asked { model, purpose, .. } => {
-                asked = (model.clone(), *purpose);
-                return None;
+        match fact {
+            Fact::Asked { model, purpose, sent, .. } => {
+                self.cut_off(of);
+                self.asked.insert(of, (model.clone(), *purpose));
+                if let Some(sent) = sent {
+                    let request = self.request(of, *at, sent, false);
+                    self.open.insert(of, request);
+                }
             }
-            Fact::Replied { sent: Some(sent), .. } => (sent, true),
-            Fact::ModelFailed { sent: Some(sent), .. } => (sent, false),
-            _ => return None,
-        };
-        number += 1;
-        let (model, purpose) = asked.clone();
-        let body = logs.entry(of).or_default().fold(sent);
-        Some(SentRequest { number, at: *at, model, purpose, sub_agent_of: of, is_answered, hash: sent.hash, body })
-    })
+            Fact::Replied { sent: Some(sent), .. } => self.outcome(of, *at, sent, true),
+            Fact::ModelFailed { sent: Some(sent), .. } => self.outcome(of, *at, sent, false),
+            // It never went out.
+            Fact::ModelFailed { sent: None, .. } => drop(self.open.remove(&of)),
+            Fact::TurnInterrupted { .. } | Fact::Resumed | Fact::TurnEnded { .. } | Fact::Ended { .. } => self.close(),
+            _ => {}
+        }
+    }
+
+    fn outcome(&mut self, of: Option<Position>, at: Timestamp, sent: &Sent, is_answered: bool) {
+        let request = self.request(of, at, sent, is_answered);
+        match self.open.remove(&of) {
+            // Another model has taken over from the one that this was made for, or a parameter was left out.
+            Some(made) if made.hash != request.hash => self.tell(made),
+            _ => {}
+        }
+        self.tell(request);
+    }
+
+    fn request(&mut self, of: Option<Position>, at: Timestamp, sent: &Sent, is_answered: bool) -> SentRequest {
+        let (model, purpose) = self.asked.get(&of).cloned().unwrap_or((String::new(), Purpose::Turn));
+        let body = self.logs.entry(of).or_default().fold(sent);
+        SentRequest { number: 0, at, model, purpose, sub_agent_of: of, is_answered, hash: sent.hash, body }
+    }
+
+    fn tell(&mut self, request: SentRequest) {
+        self.count += 1;
+        self.ready.push(SentRequest { number: self.count, ..request });
+    }
+
+    fn cut_off(&mut self, of: Option<Position>) {
+        if let Some(open) = self.open.remove(&of) {
+            self.tell(open);
+        }
+    }
+
+    /// Nothing will come of what is open any more.
+    fn close(&mut self) {
+        let mut open: Vec<SentRequest> = self.open.drain().map(|(_, request)| request).collect();
+        open.sort_by_key(|request| request.at);
+        for request in open {
+            self.tell(request);
+        }
+    }
 }
 
 /// A history of a thousand messages is compared in pieces: the machine compares a piece at a time.
@@ -166,7 +244,61 @@ pub(crate) fn whole(before: &[u8], sent: &Sent, middle: &[u8]) -> Option<Bytes> 
 mod tests {
     use proptest::prelude::*;
 
+    use ow_model::{ModelFailure, Usage};
+
     use super::*;
+
+    fn journal(facts: Vec<Fact>) -> Vec<RecordedFact> {
+        let at = Timestamp::UNIX_EPOCH;
+        (0..).zip(facts).map(|(seq, fact)| RecordedFact { seq, at, fact }).collect()
+    }
+
+    fn asked(sent: Option<Sent>) -> Fact {
+        Fact::Asked { model: "a:b".into(), purpose: Purpose::Turn, reserved: Usage::default(), sent }
+    }
+
+    fn failed(sent: Option<Sent>) -> Fact {
+        Fact::ModelFailed { kind: ModelFailure::Unavailable, message: String::new(), partial: None, sent }
+    }
+
+    fn told(facts: Vec<Fact>) -> Vec<String> {
+        let text = |request: SentRequest| match request.body {
+            Some(SentBody::Whole(body)) => format!("{} {}", request.number, String::from_utf8_lossy(&body)),
+            other => format!("{} {other:?}", request.number),
+        };
+        sent_requests(&journal(facts)).map(text).collect()
+    }
+
+    #[test]
+    fn a_request_of_which_nothing_came_is_told_once_and_the_next_builds_on_it() {
+        let mut log = SentLog::default();
+        let body = |text: &str| Bytes::from(text.to_owned());
+        let one = log.next(&body("one")).0;
+        let two = log.next(&body("one, two")).0;
+        let same = log.again(&body("one, two")).expect("it is the last");
+        assert_eq!(log.again(&body("one")), None);
+        let interrupted = Fact::TurnInterrupted { by: "ada".into(), partial: None };
+        assert_eq!(
+            told(vec![asked(Some(one.clone())), interrupted, asked(Some(two.clone())), failed(Some(same.clone()))]),
+            ["1 one", "2 one, two"]
+        );
+        assert_eq!(
+            told(vec![asked(Some(one.clone())), Fact::Resumed, asked(Some(two.clone()))]),
+            ["1 one", "2 one, two"]
+        );
+        assert_eq!(told(vec![asked(Some(one.clone())), failed(None)]), Vec::<String>::new(), "it never went out");
+        let facts = journal(vec![asked(Some(one)), Fact::Resumed, asked(Some(two))]);
+        let next = SentLog::of(&facts).next(&body("one, two, three")).0;
+        assert_eq!(next.head, 8, "a worker that takes over goes on from what was sent last");
+    }
+
+    #[test]
+    fn a_request_that_another_model_takes_over_is_told_as_both_had_it() {
+        let mut log = SentLog::default();
+        let first = log.next(&Bytes::from("for a")).0;
+        let second = log.next(&Bytes::from("for b")).0;
+        assert_eq!(told(vec![asked(Some(first)), failed(Some(second))]), ["1 for a", "2 for b"]);
+    }
 
     proptest! {
         #[test]

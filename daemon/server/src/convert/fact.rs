@@ -126,7 +126,7 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             };
             ("input", format!("{who}: {}", beginning(&input.text)))
         }
-        Fact::Asked { model, purpose, reserved: _ } => {
+        Fact::Asked { model, purpose, reserved: _, sent: _ } => {
             let what = match purpose {
                 Purpose::Turn => "",
                 Purpose::Final => ", for a last answer without tools",

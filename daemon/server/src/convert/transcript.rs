@@ -40,7 +40,7 @@ impl Transcript {
     fn view(&mut self, fact: &Fact) -> Option<MessageView> {
         Some(match fact {
             Fact::Input { number: _, input } => input_view(input),
-            Fact::Asked { purpose, model: _, reserved: _ } => {
+            Fact::Asked { purpose, model: _, reserved: _, sent: _ } => {
                 self.purpose = Some(*purpose);
                 self.usage.calls += 1;
                 return None;

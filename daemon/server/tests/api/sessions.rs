@@ -32,7 +32,7 @@ async fn heard(daemon: &Daemon, session: SessionId) -> Vec<Fact> {
 }
 
 fn asked() -> Fact {
-    Fact::Asked { model: "stub:small".into(), purpose: Purpose::Turn, reserved: Usage::default() }
+    Fact::Asked { model: "stub:small".into(), purpose: Purpose::Turn, reserved: Usage::default(), sent: None }
 }
 
 fn replied(text: &str, calls: Vec<ReplyCall>) -> Fact {

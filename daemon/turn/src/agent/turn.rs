@@ -281,6 +281,12 @@ impl AgentTurn {
         self.side_effect
     }
 
+    /// Whether a model was asked of whose answer nothing is in the journal.
+    #[must_use]
+    pub const fn is_asking(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Whether the session's last fact is in the journal.
     #[must_use]
     pub const fn has_ended(&self) -> bool {

@@ -22,7 +22,7 @@ fn interrupt(world: &mut World, partial: Option<&str>) {
 
 fn ask(world: &mut World) {
     let AgentEffect::CallModel { purpose, reserved, .. } = world.next() else { panic!("{:?}", world.next()) };
-    world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved });
+    world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved, sent: None });
 }
 
 #[test]

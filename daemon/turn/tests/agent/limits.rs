@@ -122,7 +122,7 @@ fn a_lost_reply_counts_as_what_was_reserved() {
     let mut world = World::budget(Budget { calls: Some(2), ..Budget::default() }, []);
     for _ in 0..2 {
         let ow_turn::AgentEffect::CallModel { purpose, reserved, .. } = world.next() else { panic!() };
-        world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved });
+        world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved, sent: None });
         let facts = world.journal.len();
         world.crash(facts);
         world.record(Fact::Resumed);
@@ -164,6 +164,7 @@ fn what_a_sub_agent_uses_is_used_of_the_session_s_budget() {
             model: "stub:m".into(),
             purpose: Purpose::Turn,
             reserved: Usage { input: 500, cached: 0, output: 500 },
+            sent: None,
         })
     };
     world.record(asked());

@@ -123,7 +123,7 @@ fn world(is_chat: bool, window: u64, attended: bool, acts: Vec<Act>, answers: Ve
 fn halfway(world: &mut World) {
     match world.next() {
         AgentEffect::CallModel { purpose, reserved, .. } => {
-            world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved });
+            world.record(Fact::Asked { model: "stub:m".into(), purpose, reserved, sent: None });
         }
         AgentEffect::Execute { calls } => world.intend(&calls[0].0),
         _ => {}

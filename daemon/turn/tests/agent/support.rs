@@ -291,7 +291,7 @@ impl World {
             check_request(&messages, summary.is_some());
         }
         self.requests.push(Request { purpose, with_tools, instruction, messages, summary });
-        self.record(Fact::Asked { model: "stub:m".into(), purpose, reserved });
+        self.record(Fact::Asked { model: "stub:m".into(), purpose, reserved, sent: None });
         match self.script.pop_front().unwrap_or_else(|| self.then.clone()) {
             Act::Reply(reply) => self.record(Fact::Replied { reply, sent: None }),
             Act::Fail(kind, partial) => self.record(failed(kind, partial)),
