@@ -169,6 +169,10 @@ impl Control for OwdControl {
         secrets.origins().map(|(name, origin)| (name.to_string(), origin.to_string())).collect()
     }
 
+    fn trust(&self) -> Arc<ow_engine::Trust> {
+        self.facts.engine.trust()
+    }
+
     fn warnings(&self) -> Vec<Warning> {
         let config_file = self.facts.paths.config_file.to_string_lossy().into_owned();
         let faults = self.faults.read().expect("no holder panics").clone();

@@ -12,7 +12,7 @@ use listenfd::ListenFd;
 use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
-use ow_engine::{Engine, Hooks, Stop};
+use ow_engine::{Engine, Hooks, Stop, Trust};
 use ow_inbox::{Channels, Post};
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
@@ -138,6 +138,7 @@ impl Life {
             settings: policy_settings(&self.config, &self.paths, &self.host, &own_addresses),
             secrets: Arc::clone(&secrets),
             hooks: hooks(&self.config, &self.paths),
+            trust: Arc::new(Trust::open(self.paths.data_dir.clone())),
             home: self.host.home.clone(),
             runs_dir: self.paths.data_dir.join("runs"),
             grace: self.config.scheduler.grace,
@@ -374,7 +375,7 @@ fn redacted(value: &Value, redactor: &Redactor) -> Value {
 }
 
 pub(crate) fn hooks(config: &Config, paths: &Paths) -> Hooks {
-    Hooks::new(config.hook.clone(), paths.config_file.with_file_name(HOOKS_FOLDER))
+    Hooks::new(config.hook.clone(), &paths.config_file.with_file_name(HOOKS_FOLDER))
 }
 
 pub(crate) fn policy_settings(

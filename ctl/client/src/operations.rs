@@ -8,6 +8,7 @@ use ow_protocol::{
     RunNowRequest, RunView, SampleRequest, SampleView, SaveTask, SavedTask, SecretView, SentView, StatusView, TaskView,
     TriedBinding, WebhookView, WhyView,
 };
+use ow_protocol::{NewTrust, TrustView};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -242,6 +243,19 @@ impl Client {
         self.read(Ask::get(ow_protocol::SECRETS.into())).await
     }
 
+    /// What the workspace in a folder brings; without one, of all that are trusted.
+    pub async fn trust(&mut self, folder: Option<&str>) -> Answer<Page<TrustView>> {
+        self.read(Ask::get(with_path(ow_protocol::TRUST, folder))).await
+    }
+
+    pub async fn give_trust(&mut self, trust: &NewTrust) -> Answer<TrustView> {
+        self.read(Ask::with(Method::POST, ow_protocol::TRUST.into(), trust)).await
+    }
+
+    pub async fn take_trust(&mut self, folder: &str) -> Answer<()> {
+        self.act(Ask::bare(Method::DELETE, with_path(ow_protocol::TRUST, Some(folder)))).await
+    }
+
     /// The `OpenAPI` document.
     pub async fn openapi(&mut self) -> Answer<Value> {
         self.read(Ask::get(ow_protocol::OPENAPI.into())).await
@@ -269,6 +283,12 @@ impl Target {
     pub(crate) fn done(self) -> String {
         self.0
     }
+}
+
+fn with_path(route: &str, folder: Option<&str>) -> String {
+    let mut target = Target::new(route.into());
+    target.add("path", folder);
+    target.done()
 }
 
 pub(crate) fn paged(path: &str, query: &PageQuery) -> String {

@@ -37,6 +37,7 @@ mod session;
 mod status;
 mod task;
 mod tool;
+mod trust;
 mod webhook;
 mod why;
 
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     Config(config::Config),
     #[command(subcommand)]
     Hook(hook::Hook),
+    Trust(trust::Trust),
     Doctor(doctor::Doctor),
     #[command(subcommand)]
     Service(service::Service),
@@ -129,6 +131,7 @@ impl Command {
             "restore" => one::<restore::Restore>("restore"),
             "config" => several::<config::Config>("config"),
             "hook" => several::<hook::Hook>("hook"),
+            "trust" => one::<trust::Trust>("trust"),
             "doctor" => one::<doctor::Doctor>("doctor"),
             "service" => several::<service::Service>("service"),
             "completions" => one::<completions::Completions>("completions"),
@@ -166,6 +169,7 @@ impl Command {
             Self::Restore(command) => command.run(context),
             Self::Config(command) => command.run(context),
             Self::Hook(command) => command.run(context),
+            Self::Trust(command) => command.run(context),
             Self::Doctor(command) => command.run(context),
             Self::Service(command) => command.run(context),
             Self::Completions(command) => {

@@ -38,6 +38,7 @@ fn help_leads_from_the_whole_to_one_command() {
           restore      Put a backup in the place of the store; owd must not be running
           config       The configuration file and the task files
           hook         Your own programs that are asked before a call and told after it
+          trust        Hooks that workspaces bring: which of them may run
           doctor       Check that everything owd needs is in order
           service      Have the system start owd and keep it running
           completions  Print completions for a shell

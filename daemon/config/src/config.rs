@@ -16,12 +16,14 @@ mod listener;
 mod loops;
 mod mail;
 mod read;
+mod workspace;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
 pub(crate) use inboxes::unknown_inbox;
 pub use inboxes::{Escalation, NamedInboxConfig, QuietHours};
 pub use listener::{ListenerConfig, WebhookConfig};
 pub use mail::{MailConfig, MailInConfig, MailLogin, MailOutConfig, MailSecurity, MailServer, MailWay};
+pub use workspace::{WORKSPACE_FOLDER, Workspace};
 
 /// The configuration in effect: what `owd.toml` says, with a default for all that it does not.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]

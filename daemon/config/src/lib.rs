@@ -36,6 +36,7 @@ pub use config::{
     ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
     SlackConfig, WebhookConfig, WireFormat,
 };
+pub use config::{WORKSPACE_FOLDER, Workspace};
 pub use fault::FileFault;
 pub use paths::{Account, PathFlags, Paths, PathsError};
 pub use secret::looks_like_secret;

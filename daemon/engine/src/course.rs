@@ -143,7 +143,7 @@ impl Course {
         };
         let now = engine.clock.now();
         let rules = engine.store.rules(Some(&self.0.spec.name), now).await?;
-        let standing = engine.standing();
+        let standing = self.0.standing().await;
         let step_facts = step_facts(&self.0.spec, step, &holes);
         let tainted = is_tainted(&holes, self.0.turn.holds_outside());
         let situation = Situation {

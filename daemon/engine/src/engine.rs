@@ -11,7 +11,7 @@ use tracing::{Instrument, error, info_span};
 
 use crate::agent::{AgentCourse, Agents, Kits};
 use crate::course::Course;
-use crate::{Command, Commands, Hooks, Live, Stop};
+use crate::{Command, Commands, Hooks, Live, Stop, Trust};
 
 /// What the engine is made of.
 pub struct Parts {
@@ -22,6 +22,8 @@ pub struct Parts {
     pub settings: Settings,
     pub secrets: Arc<Secrets>,
     pub hooks: Hooks,
+    /// Of hooks that workspaces bring.
+    pub trust: Arc<Trust>,
     pub home: PathBuf,
     /// Each run's own folder is made below this one.
     pub runs_dir: PathBuf,
@@ -48,23 +50,38 @@ pub struct Engine {
     /// Replaced as a whole by a reload; a call is judged by the one that stands when it is admitted.
     standing: RwLock<Arc<Standing>>,
     hooks: RwLock<Arc<Hooks>>,
+    pub(crate) trust: Arc<Trust>,
 }
 
 /// What a reload may replace.
+#[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) settings: Settings,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) agents: Option<Agents>,
-    pub(crate) kits: Kits,
+    pub(crate) kits: Arc<Kits>,
 }
 
 impl Engine {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, clock, toolbox, helpers, settings, secrets, hooks, home, runs_dir, grace, limits, agents } =
-            parts;
+        let Parts {
+            store,
+            clock,
+            toolbox,
+            helpers,
+            settings,
+            secrets,
+            hooks,
+            trust,
+            home,
+            runs_dir,
+            grace,
+            limits,
+            agents,
+        } = parts;
         let hooks = RwLock::new(Arc::new(hooks));
-        let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents, kits: Kits::default() }));
+        let standing = RwLock::new(Arc::new(Standing { settings, secrets, agents, kits: Arc::default() }));
         let (live, commands) = (Live::new(), Commands::new());
         Arc::new(Self {
             store,
@@ -79,6 +96,7 @@ impl Engine {
             commands,
             standing,
             hooks,
+            trust,
         })
     }
 
@@ -86,12 +104,18 @@ impl Engine {
     /// for every session that a worker takes from now on.
     pub fn reload(&self, settings: Settings, secrets: Arc<Secrets>, agents: Option<Agents>) {
         *self.standing.write().expect("no holder panics") =
-            Arc::new(Standing { settings, secrets, agents, kits: Kits::default() });
+            Arc::new(Standing { settings, secrets, agents, kits: Arc::default() });
     }
 
     /// Replaces the hooks for every call and session from now on.
     pub fn reload_hooks(&self, hooks: Hooks) {
         *self.hooks.write().expect("no holder panics") = Arc::new(hooks);
+    }
+
+    /// What is trusted of workspaces.
+    #[must_use]
+    pub fn trust(&self) -> Arc<Trust> {
+        Arc::clone(&self.trust)
     }
 
     /// The secrets that calls are given from now on.

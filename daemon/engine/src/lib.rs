@@ -14,6 +14,7 @@ mod preview;
 mod session;
 mod stop;
 mod trouble;
+mod trust;
 mod wakes;
 mod words;
 
@@ -24,3 +25,4 @@ pub use hooks::{Hooks, Occasion, Say};
 pub use live::{Live, LiveEvent, LiveKind, LiveNews, LiveReceiver};
 pub use preview::{AllowableStep, PlannedStep, PlannedVerdict};
 pub use stop::{Stop, StopReason};
+pub use trust::{Offer, OfferedHook, Trust, TrustError, Trusted};

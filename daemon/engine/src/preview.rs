@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::Engine;
 use crate::course::step_facts;
+use crate::session::workspace::Brought;
 
 /// What one step of a task would do now, judged by the same code as a real run, with no effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +141,7 @@ impl Engine {
             Ok(facts) => facts,
             Err(error) => return planned(PlannedVerdict::Broken { why: error.message }),
         };
-        let standing = self.standing();
+        let standing = Brought::of(&place.roots, &self.trust).judged_by(self.standing());
         let mut places = vec![];
         collect_holes(&step.args, "", &mut places);
         let step_facts = step_facts(spec, index, &places);

@@ -2,6 +2,7 @@
 
 mod asking;
 mod hooks;
+pub(crate) mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -588,7 +589,7 @@ mod tests {
             settings: ow_policy::Settings::default(),
             secrets: Arc::default(),
             agents: None,
-            kits: crate::agent::Kits::default(),
+            kits: crate::agent::Kits::default().into(),
         };
         let named_hosts = ["named.example".to_owned()];
         let allow = ["allowed.example".to_owned()];

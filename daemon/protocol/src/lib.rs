@@ -18,6 +18,7 @@ mod session;
 mod status;
 mod stream;
 mod task;
+mod trust;
 mod webhook;
 
 pub use audit::{AuditCheckView, AuditDecisionView, AuditEntryView, AuditHookView};
@@ -43,6 +44,7 @@ pub use task::{
     AllowPreview, AllowRequest, AllowStep, AllowedStep, ForecastEntry, PlanStep, PlanView, RunNowRequest, SaveTask,
     SavedTask, SlotView, TaskView, WhyView,
 };
+pub use trust::{NewTrust, TrustHookView, TrustQuery, TrustView};
 pub use webhook::{DeliveryFateView, SampleRequest, SampleView, WebhookSecretView, WebhookView};
 
 /// The version of this protocol. `owctl` and `owd` must agree on it.

@@ -48,4 +48,5 @@ pub const SESSION_SENT_BODY: &str = "/v1/sessions/{id}/sent/{number}";
 pub const AUDIT: &str = "/v1/audit";
 pub const AUDIT_CHECK: &str = "/v1/audit/check";
 pub const SECRETS: &str = "/v1/secrets";
+pub const TRUST: &str = "/v1/trust";
 pub const STREAM: &str = "/v1/stream";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use ow_engine::Trust;
 use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
 use ow_model::{
     EventKey, InboxBinding, InboxName, Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName,
@@ -64,6 +65,9 @@ pub trait Control: Send + Sync + 'static {
     fn secrets(&self) -> Vec<(String, String)> {
         vec![]
     }
+
+    /// What is trusted of workspaces.
+    fn trust(&self) -> Arc<Trust>;
 
     /// What a person should know, apart from the store's damaged records.
     fn warnings(&self) -> Vec<Warning>;

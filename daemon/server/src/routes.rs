@@ -16,6 +16,7 @@ mod sessions;
 mod status;
 mod stream;
 mod tasks;
+mod trust;
 mod webhooks;
 mod why;
 
@@ -76,6 +77,7 @@ pub(crate) fn router() -> Router<Api> {
         .route(wire::AUDIT, get(audit::list))
         .route(wire::AUDIT_CHECK, get(audit::check))
         .route(wire::SECRETS, get(secrets::list))
+        .route(wire::TRUST, get(trust::list).post(trust::give).delete(trust::take))
         .route(wire::STREAM, get(stream::stream))
         .route(wire::OPENAPI, get(openapi))
 }

@@ -85,7 +85,7 @@ fn policy(section: &Section<'_, '_>, defaults: &PolicyConfig, home: &Path) -> Po
     }
 }
 
-fn entries(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
+pub(super) fn entries(section: &Section<'_, '_>, key: &'static str) -> Vec<String> {
     let mut entries = vec![];
     for Found { value, place } in section.texts(key).unwrap_or_default() {
         let bare = value.trim();

@@ -124,7 +124,7 @@ impl AgentCourse {
             Ok(facts) => facts,
             Err(error) => return Ok(untried(CallResult::failed(error.kind, error.message))),
         };
-        let standing = engine.standing();
+        let standing = self.session.standing().await;
         let now = engine.now();
         let rules = engine.store.rules(Some(&self.session.spec.name), now).await?;
         let bound = match permission {
@@ -239,7 +239,7 @@ impl AgentCourse {
                 self.cleared.insert(position, cleared);
                 break;
             }
-            let standing = self.engine().standing();
+            let standing = self.session.standing().await;
             let Cleared { call, facts, clearance } = cleared;
             let surroundings = Surroundings {
                 standing: &standing,

@@ -5,7 +5,7 @@
 
 mod said;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ow_config::{HookConfig, OnFailure};
 use ow_model::{Call, CallResult, HookEvent, HookReport, HookSaid};
@@ -20,11 +20,19 @@ use crate::session::{blocking, millis};
 /// What is kept of each output stream of a hook.
 const STREAM_BYTES: usize = 10 * 1024;
 
-/// The hooks of the configuration, in its order.
+/// Hooks in the order in which they are asked: those of the configuration, or those that are trusted of a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
-    hooks: Vec<HookConfig>,
-    folder: PathBuf,
+    hooks: Vec<(HookConfig, Program)>,
+}
+
+/// Where a hook's program is found.
+#[derive(Clone, Debug)]
+enum Program {
+    /// In this folder, where it is looked at before each run.
+    In(PathBuf),
+    /// The copy that was kept when it was trusted.
+    Kept(PathBuf),
 }
 
 /// What a hook is told of.
@@ -94,8 +102,13 @@ fn told(event: HookEvent, tool: &Value, input: &Value, response: &Value, session
 impl Hooks {
     /// `folder`: where their programs lie, see [`ow_config::HOOKS_FOLDER`].
     #[must_use]
-    pub fn new(hooks: Vec<HookConfig>, folder: PathBuf) -> Self {
-        Self { hooks, folder }
+    pub fn new(hooks: Vec<HookConfig>, folder: &Path) -> Self {
+        Self { hooks: hooks.into_iter().map(|hook| (hook, Program::In(folder.to_owned()))).collect() }
+    }
+
+    /// Each with the copy of its program that is trusted.
+    pub(crate) fn trusted(hooks: Vec<(HookConfig, PathBuf)>) -> Self {
+        Self { hooks: hooks.into_iter().map(|(hook, copy)| (hook, Program::Kept(copy))).collect() }
     }
 
     /// Whether any hook would be asked or told.
@@ -104,8 +117,12 @@ impl Hooks {
         self.matching(event, tool).next().is_some()
     }
 
-    fn matching(&self, event: HookEvent, tool: Option<&ow_model::ToolName>) -> impl Iterator<Item = &HookConfig> {
-        self.hooks.iter().filter(move |hook| hook.event == event && tool.is_none_or(|tool| hook.matches(tool)))
+    fn matching(
+        &self,
+        event: HookEvent,
+        tool: Option<&ow_model::ToolName>,
+    ) -> impl Iterator<Item = &(HookConfig, Program)> {
+        self.hooks.iter().filter(move |(hook, _)| hook.event == event && tool.is_none_or(|tool| hook.matches(tool)))
     }
 
     /// Asks or tells each hook that matches, in the order of the configuration, until one refuses.
@@ -119,9 +136,9 @@ impl Hooks {
     ) -> (Vec<HookReport>, Say) {
         let mut reports = vec![];
         let mut say = Say::Pass;
-        for hook in self.matching(occasion.event, occasion.tool.as_ref()) {
+        for (hook, program) in self.matching(occasion.event, occasion.tool.as_ref()) {
             let began = Instant::now();
-            let end = self.run(hook, occasion, helpers, stop).await;
+            let end = run(hook, program, occasion, helpers, stop).await;
             let exit = match end.how {
                 HookExit::Status(status) => Some(status),
                 HookExit::Stopped => return (reports, Say::Stopped),
@@ -157,37 +174,40 @@ impl Hooks {
         }
         (reports, say)
     }
+}
 
-    async fn run(
-        &self,
-        hook: &HookConfig,
-        occasion: &Occasion,
-        helpers: &Helpers,
-        stop: &CancellationToken,
-    ) -> HookEnd {
-        let without = |how| HookEnd { how, stdout: String::new(), stderr: String::new() };
-        let looked_at = {
-            let (hook, folder) = (hook.clone(), self.folder.clone());
+async fn run(
+    hook: &HookConfig,
+    program: &Program,
+    occasion: &Occasion,
+    helpers: &Helpers,
+    stop: &CancellationToken,
+) -> HookEnd {
+    let without = |how| HookEnd { how, stdout: String::new(), stderr: String::new() };
+    let looked_at = match program {
+        Program::Kept(copy) => Ok(copy.clone()),
+        Program::In(folder) => {
+            let (hook, folder) = (hook.clone(), folder.clone());
             blocking(move || hook.program(&folder)).await
-        };
-        let program = match looked_at {
-            Ok(program) => program,
-            Err(fault) => return without(HookExit::NotStarted(fault.to_string())),
-        };
-        let helper = match helpers.ready().await {
-            Ok(helper) => helper,
-            Err(error) => return without(HookExit::NotStarted(format!("no helper process: {error}"))),
-        };
-        let job = HookJob {
-            program,
-            arguments: vec![],
-            cwd: occasion.cwd.clone(),
-            stdin: occasion.stdin.clone(),
-            time: hook.timeout,
-            stream_bytes: STREAM_BYTES,
-        };
-        helper.run_hook(job, stop).await
-    }
+        }
+    };
+    let program = match looked_at {
+        Ok(program) => program,
+        Err(fault) => return without(HookExit::NotStarted(fault.to_string())),
+    };
+    let helper = match helpers.ready().await {
+        Ok(helper) => helper,
+        Err(error) => return without(HookExit::NotStarted(format!("no helper process: {error}"))),
+    };
+    let job = HookJob {
+        program,
+        arguments: vec![],
+        cwd: occasion.cwd.clone(),
+        stdin: occasion.stdin.clone(),
+        time: hook.timeout,
+        stream_bytes: STREAM_BYTES,
+    };
+    helper.run_hook(job, stop).await
 }
 
 /// Whether a broken hook refuses the call.

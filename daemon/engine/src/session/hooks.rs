@@ -6,43 +6,64 @@ use ow_model::{Call, CallResult, Fact, HookEvent, HookReport, HookSaid, Position
 use ow_store::StoreError;
 
 use super::{Session, Turn};
+use crate::hooks::Hooks;
 use crate::{Occasion, Say, Stop};
 
 impl<T: Turn> Session<T> {
     /// Asks the hooks about a call that policy, and a person where it was asked, let through. What they said is on
     /// record. [`Say::Stopped`]: the run must be left.
     pub(crate) async fn ask_hooks(&mut self, call: &Call, stop: &Stop) -> Say {
-        if !self.engine.hooks().concern(HookEvent::PreToolUse, Some(&call.tool)) {
+        let brought = self.workspaces().await;
+        if let Some(fault) = &brought.fault
+            && !self.only_reads(call)
+        {
+            // What it forbids is not known.
+            return Say::Deny { why: format!("workspace: {fault}") };
+        }
+        self.tell_of_untrusted(&brought).await;
+        let concern = |hooks: &Hooks| hooks.concern(HookEvent::PreToolUse, Some(&call.tool));
+        if !concern(&self.engine.hooks()) && !concern(&brought.hooks) {
             return Say::Pass;
         }
         let occasion = Occasion::before(call, &self.run.id.to_string(), self.place.cwd.clone());
-        self.heed(&occasion, Some(call.position), stop).await
+        self.heed(&occasion, &brought.hooks, Some(call.position), stop).await
     }
 
     /// Tells the hooks what became of a call. Its end is durable before they hear of it.
     pub(crate) async fn tell_hooks(&mut self, call: &Call, result: &CallResult, stop: &Stop) -> Result<(), StoreError> {
-        if self.engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool)) {
+        let brought = self.workspaces().await;
+        let concern = |hooks: &Hooks| hooks.concern(HookEvent::PostToolUse, Some(&call.tool));
+        if concern(&self.engine.hooks()) || concern(&brought.hooks) {
             self.commit(stop).await?;
             let occasion = Occasion::after(call, result, &self.run.id.to_string(), self.place.cwd.clone());
-            self.heed(&occasion, Some(call.position), stop).await;
+            self.heed(&occasion, &brought.hooks, Some(call.position), stop).await;
         }
         Ok(())
     }
 
     /// Tells the hooks that the session begins or ends, or that a chat's turn does. What is pending is durable before.
     pub(crate) async fn tell_hooks_of(&mut self, event: HookEvent, stop: &Stop) -> Result<(), StoreError> {
-        if self.engine.hooks().concern(event, None) {
+        let brought = self.workspaces().await;
+        if self.engine.hooks().concern(event, None) || brought.hooks.concern(event, None) {
             self.commit(stop).await?;
             let occasion = Occasion::of_session(event, &self.run.id.to_string(), self.place.cwd.clone());
             // Of a cancelled run they hear as well: what bounds them is their own time.
-            self.heed(&occasion, None, &Stop::new()).await;
+            self.heed(&occasion, &brought.hooks, None, &Stop::new()).await;
         }
         Ok(())
     }
 
-    async fn heed(&mut self, occasion: &Occasion, position: Option<Position>, stop: &Stop) -> Say {
-        let hooks = self.engine.hooks();
-        let (reports, say) = hooks.heed(occasion, &self.engine.helpers, stop.token()).await;
+    /// The person's own hooks come first: what they refuse, a workspace's are not asked about.
+    async fn heed(&mut self, occasion: &Occasion, brought: &Hooks, position: Option<Position>, stop: &Stop) -> Say {
+        let (own, helpers) = (self.engine.hooks(), Arc::clone(&self.engine.helpers));
+        let (mut reports, mut say) = own.heed(occasion, &helpers, stop.token()).await;
+        if matches!(say, Say::Pass | Say::Ask { .. }) {
+            let (more, said) = brought.heed(occasion, &helpers, stop.token()).await;
+            reports.extend(more);
+            if !matches!(said, Say::Pass) {
+                say = said;
+            }
+        }
         let secrets = Arc::clone(&self.engine.standing().secrets);
         let redactor = secrets.redactor();
         let clean = |text: String| redactor.redact(&text).into_owned();

@@ -313,6 +313,10 @@ impl Control for FakeControl {
         self.script().reload
     }
 
+    fn trust(&self) -> Arc<ow_engine::Trust> {
+        Arc::new(ow_engine::Trust::open("/nonexistent".into()))
+    }
+
     fn warnings(&self) -> Vec<Warning> {
         self.script().warnings
     }
