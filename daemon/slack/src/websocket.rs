@@ -1,28 +1,26 @@
 //! A WebSocket to Slack: the handshake over the HTTP client that is there anyway, then frames.
 
-mod frame;
-
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::{SinkExt as _, StreamExt as _};
 use reqwest::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use reqwest::{Client, StatusCode, Upgraded};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use thiserror::Error;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
-
-use self::frame::{Broken, Decoder, Kind, Message, encode};
+use tokio_websockets::{ClientBuilder, CloseCode, Limits, Message, WebSocketStream};
 
 const HANDSHAKE: Duration = Duration::from_secs(15);
 const WRITE: Duration = Duration::from_secs(10);
-const PIECE: usize = 16 * 1024;
+/// A message of more bytes than this ends the connection; Slack's are a few kilobytes.
+const LONGEST: usize = 4 * 1024 * 1024;
 
 /// An open connection.
 pub(crate) struct WebSocket {
-    stream: Upgraded,
-    decoder: Decoder,
+    /// Boxed: it is moved about, and large.
+    stream: Box<WebSocketStream<Upgraded>>,
 }
 
 /// Why a connection could not be opened, or ended.
@@ -37,9 +35,7 @@ pub(crate) enum WebSocketError {
     #[error("the server's answer proves no socket")]
     Unproven,
     #[error("the connection broke")]
-    Io(#[source] std::io::Error),
-    #[error("the server broke the protocol")]
-    Broken(#[source] Broken),
+    Broken(#[source] tokio_websockets::Error),
     #[error("nothing came in time")]
     Silent,
     #[error("the server closed it")]
@@ -54,7 +50,7 @@ impl WebSocket {
             Some(("ws", rest)) => format!("http:{rest}"),
             _ => return Err(WebSocketError::Address),
         };
-        let key = STANDARD.encode(random::<16>());
+        let key = STANDARD.encode(nonce());
         let request = client.get(url).header(CONNECTION, "Upgrade").header(UPGRADE, "websocket");
         let request = request.header(SEC_WEBSOCKET_VERSION, "13").header(SEC_WEBSOCKET_KEY, &key);
         let response = match timeout(HANDSHAKE, request.send()).await {
@@ -71,59 +67,49 @@ impl WebSocket {
             return Err(WebSocketError::Unproven);
         }
         let stream = response.upgrade().await.map_err(|error| WebSocketError::Connect(error.without_url()))?;
-        Ok(Self { stream, decoder: Decoder::default() })
+        let limits = Limits::default().max_payload_len(Some(LONGEST));
+        Ok(Self { stream: Box::new(ClientBuilder::new().limits(limits).take_over(stream)) })
     }
 
     /// The next text. A server that is silent for `patience` is pinged, and given up after as long again.
     ///
     /// # Cancel safety
     ///
-    /// What was read stays with the socket; a pong on its way may be cut short, after which the server closes.
+    /// What was read stays with the socket.
     pub(crate) async fn next(&mut self, patience: Duration) -> Result<String, WebSocketError> {
         let mut pinged = false;
-        let mut piece = vec![0; PIECE];
         loop {
-            match self.decoder.next().map_err(WebSocketError::Broken)? {
-                Some(Message::Text(text)) => return Ok(text),
-                Some(Message::Ping(what)) => self.send(Kind::Pong, &what).await?,
-                Some(Message::Pong | Message::Binary) => {}
-                Some(Message::Close) => return Err(WebSocketError::Closed),
-                None => match timeout(patience, self.stream.read(&mut piece)).await {
-                    Ok(Ok(0)) => return Err(WebSocketError::Closed),
-                    Ok(Ok(read)) => {
-                        pinged = false;
-                        self.decoder.push(&piece[..read]);
-                    }
-                    Ok(Err(error)) => return Err(WebSocketError::Io(error)),
-                    Err(_) if pinged => return Err(WebSocketError::Silent),
-                    Err(_) => {
-                        self.send(Kind::Ping, b"owd").await?;
-                        pinged = true;
-                    }
+            match timeout(patience, self.stream.next()).await {
+                Ok(None) => return Err(WebSocketError::Closed),
+                Ok(Some(Err(error))) => return Err(WebSocketError::Broken(error)),
+                Ok(Some(Ok(message))) => match message.as_text() {
+                    Some(text) => return Ok(text.to_owned()),
+                    None if message.is_close() => return Err(WebSocketError::Closed),
+                    // Pings are answered underneath; nothing here speaks binary.
+                    None => pinged = false,
                 },
+                Err(_) if pinged => return Err(WebSocketError::Silent),
+                Err(_) => {
+                    self.send(Message::ping("owd")).await?;
+                    pinged = true;
+                }
             }
         }
     }
 
     pub(crate) async fn say(&mut self, text: &str) -> Result<(), WebSocketError> {
-        self.send(Kind::Text, text.as_bytes()).await
+        self.send(Message::text(text.to_owned())).await
     }
 
     /// Says goodbye, if the server still listens.
     pub(crate) async fn close(mut self) {
-        const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
         // Gone is what it is to be.
-        drop(self.send(Kind::Close, &NORMAL).await);
+        drop(self.send(Message::close(Some(CloseCode::NORMAL_CLOSURE), "")).await);
     }
 
-    async fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), WebSocketError> {
-        let frame = encode(kind, payload, random());
-        let write = async {
-            self.stream.write_all(&frame).await?;
-            self.stream.flush().await
-        };
-        match timeout(WRITE, write).await {
-            Ok(written) => written.map_err(WebSocketError::Io),
+    async fn send(&mut self, message: Message) -> Result<(), WebSocketError> {
+        match timeout(WRITE, self.stream.send(message)).await {
+            Ok(sent) => sent.map_err(WebSocketError::Broken),
             Err(_) => Err(WebSocketError::Silent),
         }
     }
@@ -135,10 +121,9 @@ fn accept_of(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{PROOF}").as_bytes()))
 }
 
-/// Masks keep proxies from being confused; they are no secret.
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // Without chance the mask is one that anybody knows: the frame is as good.
+/// It keeps caches from answering with another's handshake; it is no secret.
+fn nonce() -> [u8; 16] {
+    let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).unwrap_or_default();
     bytes
 }
