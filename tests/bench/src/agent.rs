@@ -9,11 +9,11 @@ use std::time::Duration;
 use ow_test_support::{Owd, Scratch, monotonic};
 use serde_json::{Value, json};
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::{family, kib};
 use crate::load::until_long;
+use crate::measurement::Scale;
 use crate::stub::{Reply, Seen, Stub, count};
 
 /// Bytes of the system prompt.

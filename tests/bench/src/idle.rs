@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use ow_test_support::{Scratch, monotonic, until};
 
-use crate::Scale;
 use crate::figure::Figures;
+use crate::measurement::Scale;
 
 /// What an owd with nothing to do costs.
 pub(crate) fn measure(scale: Scale, figures: &mut Figures) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 use ow_test_support::{Scratch, until};
 use serde_json::{Value, json};
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::kib;
 use crate::load::{started_at, timed, wait_parked, wall};
+use crate::measurement::Scale;
 
 /// A task whose every event becomes a run that asks.
 pub(crate) const ASKING: &str = "overlap = { allow = 20000 }\nevents = { each = 20000 }\n\n[[step]]\ntool = \"shell\"\n\

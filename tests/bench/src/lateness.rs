@@ -5,10 +5,10 @@ use jiff::{SignedDuration, Timestamp};
 use ow_test_support::Scratch;
 use serde_json::Value;
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::load::{self, FAR, started_at, until_long, wall};
+use crate::measurement::Scale;
 
 const DUE: usize = 100;
 const WORKERS: usize = 100;

@@ -1,7 +1,7 @@
 //! Measures the real binaries as processes, from outside, and prints one table and JSON.
 //!
-//! `cargo run --release -p ow-bench` after `cargo build --release`; `--quick` takes smaller numbers, words name the
-//! measurements to make. Nothing is asserted: a figure is printed with its spread, met or not.
+//! `cargo run --release -p ow-bench` after `cargo build --release`; `--help` lists the measurements. Nothing is asserted: a
+//! figure is printed with its spread, met or not.
 
 mod agent;
 mod figure;
@@ -10,6 +10,7 @@ mod idle;
 mod inbox;
 mod lateness;
 mod load;
+mod measurement;
 mod notices;
 mod size;
 mod slack;
@@ -18,48 +19,60 @@ mod stub;
 mod throughput;
 mod webhooks;
 
-use std::process::ExitCode;
+use clap::{Parser, ValueEnum};
+use ow_test_support::monotonic;
 
 use figure::Figures;
+use measurement::{Measurement, Scale};
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
-    pub(crate) rounds: usize,
-    pub(crate) tasks: usize,
-    pub(crate) parked: usize,
-    pub(crate) idle_seconds: u64,
+/// Measures owd and owctl as they were built, and prints a table and JSON on standard output, progress on standard error.
+#[derive(Debug, Parser)]
+#[command(name = "ow-bench")]
+struct Arguments {
+    /// Takes smaller numbers, for a first look.
+    #[arg(long)]
+    quick: bool,
+    /// What to measure; all of it if nothing is named.
+    #[arg(value_name = "MEASUREMENT")]
+    measurements: Vec<Measurement>,
 }
 
-type Measure = fn(Scale, &mut Figures);
-
-const FULL: Scale = Scale { rounds: 200, tasks: 100_000, parked: 10_000, idle_seconds: 60 };
-const QUICK: Scale = Scale { rounds: 30, tasks: 2_000, parked: 300, idle_seconds: 5 };
-
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let scale = if words.iter().any(|word| word == "--quick") { QUICK } else { FULL };
-    let wanted: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
-    let measurements: [(&str, Measure); 11] = [
-        ("size", size::measure),
-        ("start", start::measure),
-        ("idle", idle::measure),
-        ("lateness", lateness::measure),
-        ("throughput", throughput::measure),
-        ("webhooks", webhooks::measure),
-        ("inbox", inbox::measure),
-        ("slack", slack::measure),
-        ("notices", notices::measure),
-        ("owctl", start::measure_owctl),
-        ("agent", agent::measure),
-    ];
+fn main() {
+    let Arguments { quick, measurements } = Arguments::parse();
+    let scale = if quick { Scale::QUICK } else { Scale::FULL };
+    let wanted: Vec<Measurement> = Measurement::value_variants()
+        .iter()
+        .copied()
+        .filter(|measurement| measurements.is_empty() || measurements.contains(measurement))
+        .collect();
     let mut figures = Figures::default();
-    for (name, measure) in measurements {
-        if wanted.is_empty() || wanted.contains(&name) {
-            eprintln!("measuring: {name}");
-            measure(scale, &mut figures);
-        }
+    for (index, measurement) in wanted.iter().enumerate() {
+        eprintln!("[{}/{}] {}", index + 1, wanted.len(), measurement.name());
+        let began = monotonic();
+        measurement.take(scale, &mut figures);
+        eprintln!("      took {:.1} s", monotonic().saturating_sub(began).as_secs_f64());
     }
     figures.print();
-    ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_measurement_measures_nothing_and_is_told_what_is_one() {
+        let error = Arguments::try_parse_from(["ow-bench", "latency"]).expect_err("there is no such measurement");
+        let text = error.to_string();
+        assert!(text.contains("'latency'") && text.contains("lateness"), "{text}");
+        assert!(Arguments::try_parse_from(["ow-bench", "--fast"]).is_err());
+        assert!(Arguments::try_parse_from(["ow-bench", "--help"]).is_err());
+    }
+
+    #[test]
+    fn measurements_are_named() {
+        let Arguments { quick, measurements } =
+            Arguments::try_parse_from(["ow-bench", "--quick", "size", "owctl"]).expect("both are measurements");
+        assert!(quick);
+        assert_eq!(measurements, [Measurement::Size, Measurement::Owctl]);
+    }
 }

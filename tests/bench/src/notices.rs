@@ -3,11 +3,11 @@ use std::time::Duration;
 use ow_test_support::{Receiver, Scratch, monotonic, until};
 use serde_json::json;
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::kib;
 use crate::inbox::{ASKING, park};
+use crate::measurement::Scale;
 
 /// Notices that waited for a server which was down, once it is up: how fast they go to one binding, and what is used.
 pub(crate) fn measure(scale: Scale, figures: &mut Figures) {

@@ -2,8 +2,8 @@ use std::fs;
 
 use ow_test_support::binary;
 
-use crate::Scale;
 use crate::figure::Figures;
+use crate::measurement::Scale;
 
 /// Binaries as built, and packages locked.
 pub(crate) fn measure(_scale: Scale, figures: &mut Figures) {

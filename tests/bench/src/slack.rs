@@ -5,10 +5,10 @@ use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{SLACK_BOT, Scratch, Slack, until};
 use serde_json::json;
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::load::{started_at, timed, wall};
+use crate::measurement::Scale;
 
 /// A task that asks before it tells when it ran.
 const ASKING: &str = "overlap = { allow = 1000 }\nevents = { each = 1000 }\n\n[[step]]\ntool = \"shell\"\n\

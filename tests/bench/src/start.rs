@@ -1,8 +1,8 @@
 use ow_test_support::Scratch;
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::load::{self, FAR, timed};
+use crate::measurement::Scale;
 
 const STARTS: usize = 15;
 

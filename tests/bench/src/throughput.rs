@@ -3,10 +3,10 @@ use std::time::Duration;
 use ow_test_support::{Scratch, monotonic};
 use serde_json::{Value, json};
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::load::CONNECTIONS;
+use crate::measurement::Scale;
 
 const TASK: &str = "events = { batch = 10000 }\n\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"true\"] }\n";
 const ROUND: Duration = Duration::from_secs(2);

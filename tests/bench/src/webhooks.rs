@@ -5,10 +5,10 @@ use std::time::Duration;
 use ow_test_support::{Owd, Scratch, hmac_hex, monotonic};
 use serde_json::Value;
 
-use crate::Scale;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::load::{CONNECTIONS, until_long};
+use crate::measurement::Scale;
 
 const SECRET: &str = "a secret of the bench";
 const CONFIG: &str = "[listener]\naddress = \"127.0.0.1:0\"\n\n[webhook.ci]\nprofile = \"github\"\nsecret = \"ci\"\n\
