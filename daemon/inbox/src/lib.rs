@@ -14,6 +14,7 @@ mod retry;
 mod route;
 mod trial;
 mod web;
+pub mod wording;
 mod words;
 
 pub use channel::{Channel, Channels, Delivered, Fault};

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use ow_model::{AnswerBy, Item, ItemKind, ItemState, Occasion, Person, Question, Resolution, Surface, escape};
+use ow_model::{Item, ItemKind, Occasion, Question, escape};
 use ow_store::{Content, Delivery, Notice};
+
+use crate::wording;
 
 /// Bytes of an item's own text that are told.
 const TEXT_LIMIT: usize = 600;
@@ -109,20 +111,7 @@ fn how_to_answer(item: &Item) -> Vec<String> {
 
 /// How the item ended, by whom and when.
 fn ended(item: &Item) -> String {
-    match &item.state {
-        ItemState::Pending => "open".into(),
-        ItemState::Expired { at } => format!("expired at {at}; nobody had answered"),
-        ItemState::Withdrawn { at, why } => format!("withdrawn at {at}: {}", escape::line(why)),
-        ItemState::Resolved(Resolution { answer, by: AnswerBy { person: Person(person), surface }, at }) => {
-            let surface = match surface {
-                Surface::Socket => "owctl",
-                Surface::Web => "the web",
-                Surface::Mail => "mail",
-                Surface::Slack => "Slack",
-            };
-            format!("{} by {} by {surface} at {at}", answer.word(), escape::line(person))
-        }
-    }
+    wording::outcome(item, &|at| at.to_string()).unwrap_or_else(|| "open".into())
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -132,7 +121,10 @@ fn cut(text: &str, limit: usize) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use jiff::Timestamp;
-    use ow_model::{Answer, Binding, Call, Category, InboxBinding, ItemId, Position};
+    use ow_model::{
+        Answer, AnswerBy, Binding, Call, Category, InboxBinding, ItemId, ItemState, Person, Position, Resolution,
+        Surface,
+    };
     use ow_store::DeliveryId;
 
     use super::*;
@@ -206,7 +198,7 @@ pub(crate) mod tests {
         let resolution = Resolution { answer: Answer::Deny { reason: None }, by, at: Timestamp::UNIX_EPOCH };
         let item = Item { state: ItemState::Resolved(resolution), ..approval() };
         let said = words(&delivery(vec![(item, Occasion::Settled)]));
-        assert_eq!(said.text, "denied by ada by owctl at 1970-01-01T00:00:00Z\n");
+        assert_eq!(said.text, "Denied by ada over owctl at 1970-01-01T00:00:00Z\n");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
 use lettre::{Address, Message};
+use ow_inbox::wording;
 use ow_model::{Item, ItemState, Occasion, escape};
 use thiserror::Error;
 
@@ -95,7 +96,7 @@ pub fn acknowledgement(told: &str, their_subject: &str, letter: &Letter<'_>) -> 
 pub(crate) fn subject(item: &Item) -> String {
     // A bracket of the title's own could make another token.
     let title = one_line(&item.title, TITLE).replace('[', "(").replace(']', ")");
-    format!("{}: {title} {}", shown::heading(item), item.id.token())
+    format!("{}: {title} {}", wording::heading(&item.kind), item.id.token())
 }
 
 fn is_reply(subject: &str) -> bool {

@@ -360,18 +360,18 @@ fn one_thread_holds_what_is_told_of_an_item() {
     expect![[r"
         Approval needed: Send the weekly report
 
-        It is approved by bob over Slack at 2026-03-03 11:00 CET
+        Approved by bob over Slack at 2026-03-03 11:00 CET
 
         [ow:0w3ge1r70w3ge1r7]
     "]]
     .assert_eq(&says(&asked));
     let deny = Answer::Deny { reason: Some("not \u{202e}now".into()) };
     asked.state = ItemState::Resolved(Resolution { answer: deny, by, at });
-    assert!(says(&asked).contains("It is denied by bob over Slack at 2026-03-03 11:00 CET: not \\u{202e}now"));
+    assert!(says(&asked).contains("Denied by bob over Slack at 2026-03-03 11:00 CET: not \\u{202e}now"));
     asked.state = ItemState::Expired { at };
-    assert!(says(&asked).contains("it expired at 2026-03-03 11:00 CET, which counts as a no"));
+    assert!(says(&asked).contains("Expired at 2026-03-03 11:00 CET: nobody answered, which counts as a no"));
     asked.state = ItemState::Withdrawn { at, why: "the run was cancelled".into() };
-    assert!(says(&asked).contains("withdrawn since 2026-03-03 11:00 CET: the run was cancelled"));
+    assert!(says(&asked).contains("Withdrawn at 2026-03-03 11:00 CET: the run was cancelled"));
 }
 
 #[test]

@@ -190,6 +190,19 @@ pub enum Surface {
     Slack,
 }
 
+impl Surface {
+    /// What a person calls it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Socket => "owctl",
+            Self::Web => "the web page",
+            Self::Mail => "mail",
+            Self::Slack => "Slack",
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {

@@ -7,7 +7,7 @@ use ow_store::{Content, Delivery, Notice, Reply, Store};
 use serde_json::{Value, json};
 
 use crate::event::Place;
-use crate::notice::{self, News, Post};
+use crate::notice::{self, Post};
 use crate::shown::{place, reference, show, shown_at};
 use crate::text::escaped;
 use crate::threads::NOTICE;
@@ -66,7 +66,7 @@ impl SlackChannel {
             (occasion, first) => {
                 let thread = first.as_ref().map(|first| first.ts.as_str());
                 let channel = first.as_ref().map_or(channel, |first| &first.channel);
-                self.post(delivery, channel, thread, &notice::notice(&notice.item, news(occasion))).await
+                self.post(delivery, channel, thread, &notice::notice(&notice.item, occasion)).await
             }
         }
     }
@@ -102,7 +102,7 @@ impl SlackChannel {
             let item = self.store.item(id).await.map_err(|error| Undelivered::later(error.to_string()))?;
             // What is gone needs no telling.
             let Some(item) = item else { return Ok(Delivered::default()) };
-            notice::notice(&item, News::Asked)
+            notice::notice(&item, Occasion::Asked)
         } else {
             let part = reply.references.first().and_then(|part| part.parse().ok()).unwrap_or(0);
             let Some((text, blocks)) = markdown::messages(&reply.text).into_iter().nth(part) else {
@@ -159,14 +159,6 @@ impl SlackChannel {
             metadata["event_type"] == EVENT && metadata["event_payload"]["delivery"] == delivery.message_id.as_str()
         })?;
         Some(Place { channel, ts: found["ts"].as_str()?.to_owned() })
-    }
-}
-
-const fn news(occasion: Occasion) -> News {
-    match occasion {
-        Occasion::Asked | Occasion::Settled => News::Asked,
-        Occasion::Reminded => News::Reminded,
-        Occasion::Escalated | Occasion::Delegated => News::Escalated,
     }
 }
 

@@ -40,7 +40,7 @@ pub use event::{Event, Parsed, Place, Press, Submit, Written, parse};
 pub use examine::{Hop, SCOPES, examine};
 pub use fault::Fault;
 pub use intake::Intake;
-pub use notice::{News, Post, digest, fits, notice, outcome};
+pub use notice::{Post, digest, fits, notice, outcome};
 pub use socket::{SocketMode, Standing};
 pub use surface::Surface;
 pub use text::{plain, sign};

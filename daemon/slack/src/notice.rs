@@ -5,7 +5,8 @@ mod rich;
 mod shown;
 
 use jiff::Timestamp;
-use ow_model::{Category, Item, ItemKind, ItemState, escape};
+use ow_inbox::wording;
+use ow_model::{Category, Item, ItemKind, ItemState, Occasion, escape};
 use serde_json::{Value, json};
 
 use crate::text::escaped;
@@ -31,19 +32,10 @@ pub struct Post {
     pub blocks: Value,
 }
 
-/// What a notice says of its item.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum News {
-    Asked,
-    Reminded,
-    /// Nobody has answered whom it was asked before.
-    Escalated,
-}
-
 /// The item with its buttons; one that waits no more, with its outcome.
 #[must_use]
-pub fn notice(item: &Item, news: News) -> Post {
-    let title = format!("{}: {}", heading(&item.kind), escape::line(&item.title));
+pub fn notice(item: &Item, news: Occasion) -> Post {
+    let title = format!("{}: {}", wording::heading(&item.kind), escape::line(&item.title));
     let mut rich = Rich::default();
     rich.bold(&title);
     if let Some(outcome) = outcome(item) {
@@ -51,10 +43,8 @@ pub fn notice(item: &Item, news: News) -> Post {
         let blocks = rich.blocks();
         return Post { text: format!("{} — {}", escaped(&cut(&title, TITLE)), escaped(&outcome)), blocks };
     }
-    match news {
-        News::Reminded => rich.line("It still waits for an answer."),
-        News::Escalated => rich.line("Nobody has answered it yet, so you are asked too."),
-        News::Asked => {}
+    if let Some(why) = wording::occasion(news) {
+        rich.line(why);
     }
     shown::item(&mut rich, item);
     let mut blocks = rich.blocks();
@@ -80,7 +70,7 @@ pub fn digest(items: &[&Item]) -> Post {
     let mut blocks: Vec<Value> = rich.blocks().as_array().cloned().unwrap_or_default();
     let mut rest = Rich::default();
     for (number, item) in items.iter().enumerate() {
-        let title = format!("{}: {}", self::heading(&item.kind), escape::line(&item.title));
+        let title = format!("{}: {}", wording::heading(&item.kind), escape::line(&item.title));
         if number >= IN_DIGEST {
             rest.line(&format!("{title} {}", item.id.token()));
             continue;
@@ -107,7 +97,7 @@ pub fn digest(items: &[&Item]) -> Post {
 /// The arguments of an item's call, whole as far as a message holds them.
 pub(crate) fn arguments(item: &Item) -> Post {
     let ItemKind::Approval { call, .. } = &item.kind else {
-        let post = notice(item, News::Asked);
+        let post = notice(item, Occasion::Asked);
         return Post { text: post.text, blocks: json!([]) };
     };
     let mut rich = Rich::default();
@@ -128,56 +118,10 @@ fn rich_is_too_long(blocks: &Value) -> bool {
     blocks.to_string().chars().count() > 2 * shown::WHOLE
 }
 
-/// What is asked, in a word or two.
-fn heading(kind: &ItemKind) -> &'static str {
-    match kind {
-        ItemKind::Approval { category: Category::UnknownOutcome, .. } => "Did it happen",
-        ItemKind::Approval { category: Category::Stopped, .. } => "Stopped in the middle",
-        ItemKind::Approval { .. } => "Approval needed",
-        ItemKind::Question { .. } => "Question",
-        ItemKind::Plan { .. } => "Plan",
-        ItemKind::Directory { .. } => "Folder wanted",
-        ItemKind::Budget { .. } => "Budget used up",
-        ItemKind::Notification { .. } => "Notice",
-    }
-}
-
 /// How an item ended; none: it waits.
 #[must_use]
 pub fn outcome(item: &Item) -> Option<String> {
-    use ow_model::{Answer, Surface};
-    Some(match &item.state {
-        ItemState::Pending => return None,
-        ItemState::Resolved(resolution) => {
-            let surface = match resolution.by.surface {
-                Surface::Socket => "owctl",
-                Surface::Web => "the web page",
-                Surface::Mail => "mail",
-                Surface::Slack => "Slack",
-            };
-            let said = match &resolution.answer {
-                Answer::Deny { reason: Some(reason) } => format!(": {}", escape::block(&cut(reason, TITLE * 5))),
-                Answer::Text { text } => format!(": {}", escape::block(&cut(text, TITLE * 5))),
-                Answer::Edited { .. } => ", with other arguments".into(),
-                Answer::ForTask => ", and from now on for this task".into(),
-                Answer::Once
-                | Answer::AlwaysTool
-                | Answer::AlwaysCommand
-                | Answer::Deny { reason: None }
-                | Answer::Acknowledge => String::new(),
-            };
-            let word = resolution.answer.word();
-            let by = escape::line(&resolution.by.person.0);
-            format!("{} by {by} over {surface} at {}{said}", capital(word), time(resolution.at))
-        }
-        ItemState::Expired { at } => format!("Expired at {}: nobody answered, which counts as a no", time(*at)),
-        ItemState::Withdrawn { at, why } => format!("Withdrawn at {}: {}", time(*at), escape::block(why)),
-    })
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    wording::outcome(item, &time).map(|outcome| cut(&outcome, TITLE * 5))
 }
 
 pub(crate) fn time(at: Timestamp) -> String {

@@ -1,11 +1,11 @@
 //! Messages of ours, as they were told and as they stand now.
 
-use ow_model::Item;
+use ow_model::{Item, Occasion};
 use ow_store::{Store, StoreError};
 use serde_json::json;
 
 use crate::event::Place;
-use crate::notice::{self, News};
+use crate::notice;
 use crate::{Client, Fault};
 
 /// Slack's limit for the text of a message that is changed.
@@ -35,7 +35,7 @@ pub(crate) async fn shown_at(store: &dyn Store, at: &Place) -> Result<Vec<Item>,
 pub(crate) async fn show(client: &Client, at: &Place, items: &[Item]) -> Result<(), Fault> {
     let post = match items {
         [] => return Ok(()),
-        [one] => notice::notice(one, News::Asked),
+        [one] => notice::notice(one, Occasion::Asked),
         several => notice::digest(&several.iter().collect::<Vec<_>>()),
     };
     let text: String = post.text.chars().take(UPDATED).collect();

@@ -170,7 +170,7 @@ fn what_a_message_cannot_show_is_not_approved_in_slack() {
     let Decided::Tell(told) = said("approve", &item) else { panic!("not approved") };
     assert!(told.contains("owctl inbox show aaaaaaaaaaaaaaaa"), "{told}");
     assert!(matches!(said("deny", &item), Decided::Answer(Answer::Deny { .. })));
-    let post = notice(&item, ow_slack::News::Asked);
+    let post = notice(&item, ow_model::Occasion::Asked);
     let text = post.blocks.to_string();
     assert!(!text.contains("/once") && !text.contains("/task") && !text.contains("/edit"), "no button allows it");
     assert!(text.contains("/deny") && text.contains("cut here"), "{text}");

@@ -133,7 +133,7 @@ fn what_is_not_understood_is_answered_with_what_would_be_and_a_decision_elsewher
     assert!(readable(&told).contains("reply with `approve` and nothing else"), "{told}");
     assert_eq!(id(&owd.item()), item);
     owd.owctl.ok(&["inbox", "deny", &item, "--reason", "Not on a Friday"]);
-    let settled = world.arrives(&["It is denied by ada over owctl", "Not on a Friday"]);
+    let settled = world.arrives(&["Denied by ada over owctl", "Not on a Friday"]);
     assert_eq!(field(&settled, "In-Reply-To"), field(&notice, "Message-ID"), "in the thread of the notice");
     owd.run_in("asking", "refused");
     assert_eq!(executions(&world.scratch), 0);
