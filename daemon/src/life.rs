@@ -14,6 +14,7 @@ use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Hooks, Stop, Trust};
 use ow_inbox::{Channels, Post};
+use ow_mail::Outgoing;
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
 use ow_server::{Lineage, Listener, Options, Server, SocketAccess, Tcp};
@@ -120,6 +121,10 @@ impl Life {
         if let Some(client) = &slack {
             ow_slack::register(&mut toolbox, client);
         }
+        let outgoing = Outgoing::default();
+        if self.config.mail.out.is_some() {
+            ow_mail::register(&mut toolbox, &outgoing);
+        }
         let toolbox = Arc::new(toolbox);
         show_arguments(&self.store, &self.config, &secrets);
         let channels = Arc::new(Channels::default());
@@ -194,7 +199,7 @@ impl Life {
             faults: RwLock::default(),
         });
         let access = if self.system { ow_mail::Access::Group } else { ow_mail::Access::Owner };
-        let mail = Arc::new(MailRoom::new(desk, Arc::clone(&channels), access, stop.clone()));
+        let mail = Arc::new(MailRoom::new(desk, Arc::clone(&channels), outgoing, access, stop.clone()));
         mail.apply(&self.config, &engine.secrets());
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
@@ -531,6 +536,7 @@ mod tests {
         ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
         let token = ow_secret::SecretValue::new("xoxb-none".into());
         ow_slack::register(&mut toolbox, &ow_slack::Client::new(None, token, None).expect("a client"));
+        ow_mail::register(&mut toolbox, &Outgoing::default());
         drop(ow_automation::register_task_tools(&mut toolbox));
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
         let known: BTreeSet<String> = {

@@ -13,8 +13,8 @@ use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, M
 use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
-    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Probe,
-    Security, Taken, Takes, Way, probe_mailbox, probe_out,
+    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing,
+    Probe, Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
 use ow_model::{BlobHash, EventKey, InboxBinding, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
@@ -192,6 +192,7 @@ fn event(outcome: Outcome, why: String) -> Taken {
 pub(crate) struct MailRoom {
     pub(crate) desk: Arc<MailDesk>,
     channels: Arc<Channels>,
+    outgoing: Outgoing,
     access: Access,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -203,10 +204,17 @@ pub(crate) struct MailRoom {
 type Part<T> = Option<(T, CancellationToken, TaskTracker)>;
 
 impl MailRoom {
-    pub(crate) fn new(desk: Arc<MailDesk>, channels: Arc<Channels>, access: Access, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        desk: Arc<MailDesk>,
+        channels: Arc<Channels>,
+        outgoing: Outgoing,
+        access: Access,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
             desk,
             channels,
+            outgoing,
             access,
             stop,
             tasks: TaskTracker::new(),
@@ -218,7 +226,9 @@ impl MailRoom {
     /// Has mail read and sent as the configuration says from now on.
     pub(crate) fn apply(&self, config: &Config, secrets: &Secrets) {
         let out = config.mail.out.as_ref().map(|out| channel(out, config, secrets, self.desk.clock.clone()));
-        match self.usable("[mail.out]", out) {
+        let out = self.usable("[mail.out]", out);
+        self.outgoing.set(out.clone());
+        match out {
             Some(channel) => self.channels.set("mail", Arc::new(channel)),
             None => self.channels.remove("mail"),
         }

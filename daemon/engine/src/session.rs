@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    Binding, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, Intent, ItemId,
-    ItemKind, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, Risk, RuleId, RuleTarget, Run, Span,
+    Binding, BoundFile, Call, CallError, CallErrorKind, CallResult, Category, EventPayload, Fact, HookEvent, Intent,
+    ItemId, ItemKind, Outcome, Position, Reconciled, RecordedFact, RefusedAddress, Risk, RuleId, RuleTarget, Run, Span,
     TaskSpec,
 };
 use ow_policy::{Action, Authorized, Facts};
@@ -309,6 +309,7 @@ impl<T: Turn> Session<T> {
                     run: self.run.id,
                     position,
                     now,
+                    enclosed: enclosed(facts),
                 };
                 Way::Daemon(Arc::clone(tool), of)
             }
@@ -343,7 +344,8 @@ impl<T: Turn> Session<T> {
         let Clearance { rule, by_rule, repeatable } = ready.clearance.clone();
         let position = call.position;
         let intent = match &ready.way {
-            Way::Daemon(..) => Intent::default(),
+            Way::Daemon(..) if repeatable => Intent::default(),
+            Way::Daemon(..) => Intent { note: self.note_of(call).await, ..Intent::default() },
             Way::Helper(way) => Intent {
                 helper_pid: Some(way.0.pid()),
                 helper_start: way.0.start_ticks(),
@@ -369,7 +371,15 @@ impl<T: Turn> Session<T> {
     pub(crate) async fn carry_out(engine: &Engine, ready: Ready, stop: &Stop) -> Result<(CallEnd, u64), StoreError> {
         let began = Instant::now();
         let end = match ready.way {
-            Way::Daemon(tool, of) => CallEnd::Done(tool.run(&ready.cleared, &of).await),
+            Way::Daemon(tool, of) => {
+                let result = tool.run(&ready.cleared, &of).await;
+                match result.error {
+                    Some(error) if error.kind == CallErrorKind::Stopped && !ready.clearance.repeatable => {
+                        CallEnd::Lost(error.message)
+                    }
+                    error => CallEnd::Done(CallResult { error, ..result }),
+                }
+            }
             Way::Helper(way) => {
                 let (helper, job) = *way;
                 let time = job.limits.time;
@@ -577,6 +587,13 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn enclosed(facts: Facts) -> Vec<BoundFile> {
+    match facts.action {
+        Action::Enclosed { files, .. } => files,
+        Action::Plain | Action::Command { .. } | Action::Paths { .. } | Action::Url { .. } => vec![],
+    }
 }
 
 #[cfg(test)]

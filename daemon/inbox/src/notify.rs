@@ -85,7 +85,7 @@ struct Notifier {
 #[async_trait]
 impl DaemonTool for Notifier {
     async fn run(&self, call: &Authorized<Call>, of: &CallOf) -> CallResult {
-        let CallOf { task, inbox, run, position, now } = of;
+        let CallOf { task, inbox, run, position, now, enclosed: _ } = of;
         let Message { title, text } = match Message::read(&call.get().args) {
             Ok(message) => message,
             Err(why) => return CallResult::failed(CallErrorKind::BadArguments, why),

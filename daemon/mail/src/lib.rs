@@ -7,6 +7,8 @@
 //! What a person is told by mail is written here too: a notice of an item ([`notice`]), of several, or the answer to
 //! their own mail.
 //!
+//! Tasks and agents send mail of their own by a tool ([`register`]).
+//!
 //! Mail comes from a mailbox ([`MailboxReader`], IMAP), over a socket ([`LmtpSocket`]) or is handed in, and all of it ends
 //! at the desk; what goes out is a channel of the outbox ([`MailChannel`]). How a mailbox is read is decided by
 //! [`Progress`], which knows no server.
@@ -18,6 +20,8 @@ mod told;
 
 mod channel;
 mod notice;
+mod outgoing;
+mod submit;
 
 mod imap;
 mod lmtp;
@@ -27,13 +31,15 @@ mod progress;
 mod reader;
 
 pub use arrival::{as_event, list};
-pub use channel::{MailChannel, Way};
+pub use channel::MailChannel;
 pub use desk::{Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
 pub use imap::{Account, ImapError};
 pub use lmtp::{Access, Admits, LmtpSocket};
 pub use net::{Host, NetError, Security};
 pub use notice::{Letter, LetterError, acknowledgement, digest, fits_in_a_mail, message_id, notice};
+pub use outgoing::{Outgoing, register};
 pub use probe::{Probe, probe_mailbox, probe_out};
 pub use progress::{Handled, Look, Next, Progress};
 pub use reader::{MailboxReader, Takes};
 pub use signatures::{Signatures, Signed};
+pub use submit::{Gone, NotSent, Way};

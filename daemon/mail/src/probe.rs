@@ -104,7 +104,7 @@ fn remedy(error: &ImapError) -> &'static str {
 
 /// Connects to the server that mail goes out by, and logs in.
 pub async fn probe_out(channel: &MailChannel) -> Probe {
-    match channel.greet().await {
+    match channel.way.greet(channel.from.email.domain()).await {
         Ok(way) => Probe::well(format!("mail goes out by {way}")),
         Err(why) => Probe::fault(
             why,

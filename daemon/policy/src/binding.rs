@@ -12,6 +12,7 @@ pub fn binding_of(facts: &Facts) -> Binding {
             base: None,
             unbound: Some("files that the program or its arguments read in turn".into()),
         },
+        Action::Enclosed { files, .. } => Binding { files: files.clone(), ..Binding::default() },
         Action::Paths { base, .. } => Binding { base: base.clone(), ..Binding::default() },
         Action::Plain | Action::Url { .. } => Binding::default(),
     }

@@ -45,6 +45,12 @@ pub enum Action {
         /// The call sets headers of its own.
         own_headers: bool,
     },
+    /// Files that the call takes along to somebody else, as a mail its attachments.
+    Enclosed {
+        paths: Vec<ResolvedPath>,
+        /// The same, as they are now: no other content goes.
+        files: Vec<BoundFile>,
+    },
 }
 
 /// How a command was given.

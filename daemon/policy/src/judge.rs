@@ -61,11 +61,15 @@ pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Op
             }
         }
         Action::Paths { op, paths, .. } => {
-            for path in paths {
-                let (verdict, rule, why) = words(&standing(path, *op, &scope(situation)), *op, path);
-                if verdict == "deny" {
-                    return Some((rule, why));
-                }
+            let denied = denied_path(*op, paths, situation);
+            if denied.is_some() {
+                return denied;
+            }
+        }
+        Action::Enclosed { paths, .. } => {
+            let denied = denied_path(PathOp::Read, paths, situation);
+            if denied.is_some() {
+                return denied;
             }
         }
         Action::Url { url, .. } => {
@@ -82,6 +86,13 @@ pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Op
         ));
     }
     None
+}
+
+fn denied_path(op: PathOp, paths: &[ResolvedPath], situation: &Situation) -> Option<(String, String)> {
+    paths.iter().find_map(|path| {
+        let (verdict, rule, why) = words(&standing(path, op, &scope(situation)), op, path);
+        (verdict == "deny").then_some((rule, why))
+    })
 }
 
 /// Whether the call has no side effect, as far as that is known: by its class or as a command of the safe list.
@@ -116,6 +127,7 @@ pub(crate) fn own_verdict(call: &Call, facts: &Facts, situation: &Situation) -> 
         Action::Command { .. } => of_command(facts, situation),
         Action::Paths { op, paths, .. } => of_paths(*op, paths, situation),
         Action::Url { .. } => of_url(facts, situation),
+        Action::Enclosed { paths, .. } => of_enclosed(paths, effective_risk(call, facts, situation), situation),
     };
     match (by_given_class(own, call, facts, situation), foreign_hole(facts, situation)) {
         (Own::Allow { .. }, Some(name)) => Own::Ask {
@@ -137,7 +149,7 @@ fn effective_risk(call: &Call, facts: &Facts, situation: &Situation) -> Risk {
 pub(crate) fn leaves_machine(facts: &Facts, situation: &Situation) -> Option<String> {
     match &facts.action {
         Action::Command { form, .. } => command::reaches_out(form, &situation.settings.home),
-        Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+        Action::Plain | Action::Paths { .. } | Action::Url { .. } | Action::Enclosed { .. } => None,
     }
 }
 
@@ -145,7 +157,7 @@ pub(crate) fn leaves_machine(facts: &Facts, situation: &Situation) -> Option<Str
 /// one lifts what only the tool's own asked for.
 fn by_given_class(own: Own, call: &Call, facts: &Facts, situation: &Situation) -> Own {
     let Some(given) = overridden_risk(&call.tool, &situation.settings.tool_risk) else { return own };
-    if facts.action == Action::Plain {
+    if matches!(facts.action, Action::Plain | Action::Enclosed { .. }) {
         return own;
     }
     match own {
@@ -238,6 +250,20 @@ fn of_paths(op: PathOp, paths: &[ResolvedPath], situation: &Situation) -> Own {
         Mode::Auto => Own::Allow { rule: "mode auto: inside root".into() },
         Mode::Ask | Mode::Plan => ask_risk(Risk::WriteLocal),
     }
+}
+
+fn of_enclosed(paths: &[ResolvedPath], risk: Risk, situation: &Situation) -> Own {
+    match of_paths(PathOp::Read, paths, situation) {
+        Own::Allow { .. } => plain(risk, situation),
+        asks @ Own::Ask { .. } => asks,
+    }
+}
+
+/// The first file that a call would take along from where no rule covers it.
+pub(crate) fn strange_enclosure<'a>(facts: &'a Facts, situation: &Situation) -> Option<&'a ResolvedPath> {
+    let Action::Enclosed { paths, .. } = &facts.action else { return None };
+    let scope = scope(situation);
+    paths.iter().find(|path| !matches!(standing(path, PathOp::Read, &scope), Standing::Inside | Standing::RunFolder))
 }
 
 fn of_url(facts: &Facts, situation: &Situation) -> Own {
@@ -353,7 +379,7 @@ pub(crate) fn hole_out_of_place(facts: &Facts, situation: &Situation) -> Option<
                     ));
                 }
             }
-            (Action::Plain | Action::Paths { .. } | Action::Url { .. }, _) => {}
+            (Action::Plain | Action::Paths { .. } | Action::Url { .. } | Action::Enclosed { .. }, _) => {}
         }
     }
     None

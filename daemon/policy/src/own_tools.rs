@@ -108,6 +108,11 @@ pub const OWN_TOOLS: &[OwnTool] = &[
     tool("job_kill", Risk::Read, "Ends a background job of this session, with all that it started."),
     tool("http_request", Risk::External, "Sends one HTTP request and returns the answer.").outside(),
     tool("notify", Risk::Read, "Tells the task's people something, in their Inbox."),
+    tool(
+        "send_mail",
+        Risk::External,
+        "Sends a mail as owd, with files as attachments. What may have gone already is never sent a second time unasked.",
+    ),
     tool("slack_send", Risk::External, "Sends a message to a Slack channel, a thread, or a person directly."),
     tool(
         "slack_read",

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use ow_model::{BlobHash, BoundFile, Call, Rule, RuleScope, RuleTarget};
 
-use crate::judge::hole_out_of_place;
+use crate::judge::{hole_out_of_place, strange_enclosure};
 use crate::{Action, CommandForm, Facts, PathOp, Situation, StepFacts, command, url};
 
 type Program = (PathBuf, BlobHash);
@@ -28,13 +28,18 @@ pub fn rule_for_call(call: &Call, facts: &Facts) -> RuleTarget {
             RuleTarget::Path { tool: call.tool.clone(), path: paths[0].resolved.clone() }
         }
         Action::Url { method, url, .. } => RuleTarget::Origin { method: method.clone(), origin: url::origin(url) },
-        Action::Plain | Action::Command { .. } | Action::Paths { .. } => RuleTarget::Call { hash: call.hash() },
+        Action::Plain | Action::Command { .. } | Action::Paths { .. } | Action::Enclosed { .. } => {
+            RuleTarget::Call { hash: call.hash() }
+        }
     }
 }
 
 /// The rule that "for this task" would store; none where no rule may cover the call.
 pub(crate) fn offer(call: &Call, facts: &Facts, situation: &Situation) -> Option<RuleTarget> {
     situation.task?;
+    if strange_enclosure(facts, situation).is_some() {
+        return None;
+    }
     match situation.step {
         Some(StepFacts { step, text, holes }) => {
             if hole_out_of_place(facts, situation).is_some() {
@@ -65,6 +70,10 @@ fn applies(rule: &Rule, situation: &Situation) -> bool {
 }
 
 fn covers(rule: &Rule, call: &Call, facts: &Facts, situation: &Situation) -> bool {
+    // A rule names a path; what a link makes of it later may be anything.
+    if strange_enclosure(facts, situation).is_some() {
+        return false;
+    }
     if let RuleTarget::Step { step, text, program, parts, holes } = &rule.target {
         // Outside text reaches a step only through its holes, so accepting them by name is what taint asks for.
         return matches!(rule.scope, RuleScope::Task(_))
@@ -108,7 +117,7 @@ fn programs(facts: &Facts) -> (Option<Program>, Vec<Program>) {
     let of = |file: &BoundFile| (file.path.clone(), file.hash);
     match &facts.action {
         Action::Command { program, parts, .. } => (program.as_ref().map(of), parts.iter().map(of).collect()),
-        Action::Plain | Action::Paths { .. } | Action::Url { .. } => (None, vec![]),
+        Action::Plain | Action::Paths { .. } | Action::Url { .. } | Action::Enclosed { .. } => (None, vec![]),
     }
 }
 

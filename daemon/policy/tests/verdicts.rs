@@ -188,6 +188,25 @@ fn plain(risk: Risk) -> Asked {
     Asked(call("thing", json!({})), Facts { risk, action: Action::Plain })
 }
 
+/// A mail with these files.
+fn enclosing(paths: &[&str]) -> Asked {
+    let at = |path: &&str| {
+        resolve(Path::new(path), Path::new("/home/u/reports"), Path::new("/home/u"), &NoLinks).expect("a path")
+    };
+    let paths: Vec<_> = paths.iter().map(at).collect();
+    let file = |path: &ow_policy::ResolvedPath| BoundFile {
+        path: path.resolved.clone(),
+        device: 1,
+        inode: 1,
+        hash: BlobHash::of(b"content"),
+    };
+    let files = paths.iter().map(file).collect();
+    Asked(
+        call("send_mail", json!({ "to": "ada@example.org" })),
+        Facts { risk: Risk::External, action: Action::Enclosed { paths, files } },
+    )
+}
+
 fn hole(name: &str, at: HolePlace) -> Hole {
     Hole { name: name.into(), at }
 }
@@ -235,6 +254,33 @@ fn the_strictest_of_several_paths_decides() {
     paths.push(outside);
     let facts = Facts { risk: Risk::WriteLocal, action: Action::Paths { op: PathOp::Write, paths, base: None } };
     assert_eq!(World::new(Mode::Auto).word(&Asked(call, facts)), "ask: ask: write outside roots");
+}
+
+#[test]
+fn what_takes_files_along_asks_as_what_leaves_the_machine_and_no_rule_covers_a_file_from_elsewhere() {
+    assert_eq!(
+        words(&enclosing(&["a.pdf"])),
+        ["deny: mode plan", "ask: ask: external", "ask: ask: external", "ask: ask: external"]
+    );
+    let world = || World::new(Mode::Auto);
+    assert_eq!(world().word(&enclosing(&["a.pdf", "~/.config/owd/key"])), "deny: hard-block: owd's own files");
+    for (path, asks) in [("/tmp/x", "ask: ask: read outside roots"), (".env", "ask: ask: secret")] {
+        let asked = enclosing(&["a.pdf", path]);
+        assert_eq!(world().word(&asked), asks);
+        let Verdict::Ask { rule_offer, .. } = world().judge(&asked) else { panic!("it asks") };
+        assert_eq!(rule_offer, None, "{path}");
+        let rule = RuleTarget::Call { hash: asked.0.hash() };
+        assert_eq!(world().with_rule(rule).word(&asked), asks, "what is at {path} may be anything later");
+    }
+    let asked = enclosing(&["a.pdf"]);
+    let rule = RuleTarget::Call { hash: asked.0.hash() };
+    assert!(world().with_rule(rule.clone()).word(&asked).starts_with("allow: rule"));
+    assert_eq!(world().with_rule(rule).tainted().word(&asked), "ask: ask: external");
+    let then = ow_policy::binding_of(&asked.1);
+    let mut changed = then.clone();
+    changed.files[0].hash = BlobHash::of(b"other content");
+    assert!(ow_policy::check_binding(&then, &then).is_ok());
+    assert!(ow_policy::check_binding(&then, &changed).is_err(), "what was approved is what goes");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod limits;
 mod world;
 
 mod background;
+mod enclosed;
 mod files;
 mod git;
 mod http;
@@ -35,6 +36,7 @@ pub mod interactive;
 mod helper;
 
 pub use background::{Background, JobEnded, JobStanding, register as register_jobs};
+pub use enclosed::{enclosed, read_enclosed};
 pub use helper::{
     HELPER_MARK, Helper, HelperEnd, Helpers, HookEnd, HookExit, HookJob, Job, Leftover, boot_id, end_leftover,
     helper_main, is_below, start_ticks,

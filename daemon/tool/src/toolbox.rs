@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ow_model::{Call, CallResult, InboxName, Position, Risk, RunId, TaskName, ToolName};
+use ow_model::{BoundFile, Call, CallResult, InboxName, Position, Risk, RunId, TaskName, ToolName};
 use ow_policy::{Authorized, RiskOverride, overridden_risk};
 
 use crate::{Tool, ToolSpec, files, git, http, interactive, shell};
@@ -19,7 +19,7 @@ pub struct Toolbox {
 pub enum Runner {
     /// In a helper process; for the built-in tools only, since the helper knows no others.
     Helper,
-    /// In owd itself: a tool that starts nothing and touches no file.
+    /// In owd itself: a tool that starts nothing and writes no file.
     Daemon(Arc<dyn DaemonTool>),
 }
 
@@ -37,6 +37,8 @@ pub struct CallOf {
     pub run: RunId,
     pub position: Position,
     pub now: Timestamp,
+    /// The files that it takes along, as they were judged.
+    pub enclosed: Vec<BoundFile>,
 }
 
 impl Toolbox {

@@ -7,6 +7,7 @@ mod agents;
 mod counting;
 mod http;
 pub mod mail;
+pub mod mail_world;
 
 pub use agents::{model_config, results, with_model};
 pub use counting::{ASKING, asking, executions};

@@ -20,7 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/store", &["ow-model", "ow-schedule"]),
     ("daemon/tool", &["ow-model", "ow-policy", "ow-secret"]),
     ("daemon/provider", &["ow-clock", "ow-model", "ow-secret"]),
-    ("daemon/mail", &["ow-clock", "ow-inbox", "ow-model", "ow-reply", "ow-store"]),
+    ("daemon/mail", &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-store", "ow-tool"]),
     (
         "daemon/slack",
         &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-secret", "ow-store", "ow-tool"],

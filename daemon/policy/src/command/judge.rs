@@ -34,7 +34,7 @@ impl<'a> Subject<'a> {
                 program: program.as_ref().map(|file| file.path.as_path()),
                 parts,
             }),
-            Action::Plain | Action::Paths { .. } | Action::Url { .. } => None,
+            Action::Plain | Action::Paths { .. } | Action::Url { .. } | Action::Enclosed { .. } => None,
         }
     }
 }

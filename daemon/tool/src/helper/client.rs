@@ -195,7 +195,9 @@ impl Helper {
         let (run, id) = (job.run, format!("j{}", call.position));
         let (command, outside) = match &job.facts.action {
             Action::Command { form, .. } => (shown(form), shell::fetches(form)),
-            Action::Plain | Action::Paths { .. } | Action::Url { .. } => (String::new(), true),
+            Action::Plain | Action::Paths { .. } | Action::Url { .. } | Action::Enclosed { .. } => {
+                (String::new(), true)
+            }
         };
         let stop = self.shared.stop();
         if let Err(error) = self.shared.background.begin(run, &id, command, outside, stop.clone()) {

@@ -45,7 +45,7 @@ enum Form {
 impl Judged {
     pub(crate) fn of(facts: &Facts) -> Self {
         match &facts.action {
-            Action::Plain => Self::Plain,
+            Action::Plain | Action::Enclosed { .. } => Self::Plain,
             Action::Command { form, cwd, program, .. } => Self::Command {
                 form: form.clone(),
                 cwd: cwd.clone(),

@@ -40,6 +40,7 @@ async fn of_run(bench: &Bench, run: RunId, tool: &str, args: Value) -> CallResul
         run,
         position: Position(99),
         now: Timestamp::UNIX_EPOCH,
+        enclosed: vec![],
     };
     runner.run(&authorized, &of).await
 }

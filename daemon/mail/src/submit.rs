@@ -1,0 +1,196 @@
+//! Hands a mail over, to a server or to a program, and says whether it may have gone.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use lettre::Message;
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use ow_inbox::Fault;
+use ow_model::escape;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::{Duration, timeout};
+
+use crate::net::{Host, Security};
+use crate::reader::chain;
+
+/// A mail is handed over within this time, or it is tried again.
+const SEND: Duration = Duration::from_mins(1);
+
+/// Letters of what a server or a program said that are kept.
+const SAID: usize = 300;
+
+/// How mail leaves this machine.
+#[derive(Clone, Eq, PartialEq)]
+pub enum Way {
+    Server {
+        host: Host,
+        login: Option<(String, String)>,
+    },
+    /// A program that takes a mail as `sendmail` does.
+    Program(PathBuf),
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Server { host, login: _ } => f.debug_struct("Server").field("host", host).finish_non_exhaustive(),
+            Self::Program(path) => f.debug_tuple("Program").field(path).finish(),
+        }
+    }
+}
+
+/// Why a mail was not handed over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NotSent {
+    pub fault: Fault,
+    pub gone: Gone,
+}
+
+/// Whether a mail has gone all the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Gone {
+    No,
+    /// The server or program had it, and nothing was heard of it since.
+    Unknown,
+}
+
+impl NotSent {
+    const fn surely(fault: Fault) -> Self {
+        Self { fault, gone: Gone::No }
+    }
+
+    const fn perhaps(fault: Fault) -> Self {
+        Self { fault, gone: Gone::Unknown }
+    }
+}
+
+impl Way {
+    /// Hands a mail over for all that its head names; `own` is the name that owd gives itself.
+    ///
+    /// # Cancel safety
+    ///
+    /// Whether a mail that was cut off midway has gone is not known.
+    pub async fn send(&self, mail: &Message, own: &str) -> Result<(), NotSent> {
+        match self {
+            Self::Server { host, login } => {
+                let late = || NotSent::surely(Fault::later(format!("`{}` does not answer in time", host.name)));
+                let opened = timeout(SEND, open(host, login.as_ref(), own)).await.unwrap_or_else(|_| Err(late()));
+                let mut connection = opened?;
+                let late = || NotSent::perhaps(Fault::later("the mail server did not take the mail in time"));
+                let sent = timeout(SEND, submit(&mut connection, mail, host)).await.unwrap_or_else(|_| Err(late()));
+                if sent.is_ok() {
+                    // It has the mail; how it says goodbye changes nothing.
+                    drop(timeout(SEND, connection.quit()).await);
+                }
+                sent
+            }
+            Self::Program(program) => {
+                let late = || NotSent::perhaps(Fault::later("the mail program did not take the mail in time"));
+                timeout(SEND, pipe(mail, program)).await.unwrap_or_else(|_| Err(late()))
+            }
+        }
+    }
+
+    /// Connects and logs in, and says where; sends nothing.
+    pub(crate) async fn greet(&self, own: &str) -> Result<String, String> {
+        match self {
+            Self::Program(program) => {
+                let is_there = std::fs::metadata(program).is_ok_and(|found| found.is_file());
+                let shown = program.display();
+                if is_there { Ok(shown.to_string()) } else { Err(format!("there is no program {shown}")) }
+            }
+            Self::Server { host, login } => {
+                let place = format!("{}:{}", host.name, host.port);
+                match timeout(SEND, open(host, login.as_ref(), own)).await {
+                    Ok(Ok(mut connection)) => {
+                        drop(timeout(SEND, connection.quit()).await);
+                        Ok(place)
+                    }
+                    Ok(Err(NotSent { fault: Fault::Later { why, .. } | Fault::Never { why }, .. })) => Err(why),
+                    Err(_) => Err(format!("`{place}` does not answer in time")),
+                }
+            }
+        }
+    }
+}
+
+/// A connection that a mail may be handed over by: encrypted where that is wanted, and logged in.
+async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, NotSent> {
+    let Host { name, port, security } = host;
+    let failed = |error: lettre::transport::smtp::Error| {
+        NotSent::surely(Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error)))))
+    };
+    let tls = || TlsParameters::new(name.clone()).map_err(failed);
+    let wrapper = if *security == Security::Tls { Some(tls()?) } else { None };
+    let own = ClientId::Domain(own.to_owned());
+    let opened = AsyncSmtpConnection::connect_tokio1((name.as_str(), *port), Some(SEND), &own, wrapper, None);
+    let mut connection = opened.await.map_err(failed)?;
+    if *security == Security::StartTls {
+        connection.starttls(tls()?, &own).await.map_err(failed)?;
+    }
+    if let Some((user, password)) = login {
+        let credentials = Credentials::new(user.clone(), password.clone());
+        // A login that is refused is a matter of the configuration, and mended there.
+        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+async fn submit(connection: &mut AsyncSmtpConnection, mail: &Message, host: &Host) -> Result<(), NotSent> {
+    let Err(error) = connection.send(mail.envelope(), &mail.formatted()).await else { return Ok(()) };
+    let why = format!("`{}`: {}", host.name, said(&chain(&error)));
+    // It wants a login, or another one.
+    let of_login = error.status().is_some_and(|code| matches!(u16::from(code), 530 | 534 | 535 | 538));
+    Err(if error.is_permanent() && !of_login {
+        NotSent::surely(Fault::never(why))
+    } else if error.status().is_some() || error.is_client() {
+        NotSent::surely(Fault::later(why))
+    } else {
+        NotSent::perhaps(Fault::later(why))
+    })
+}
+
+async fn pipe(mail: &Message, program: &Path) -> Result<(), NotSent> {
+    /// What `sysexits.h` calls wrong for good: no such user or host, not permitted, bad data.
+    const FOR_GOOD: [i32; 5] = [64, 65, 67, 68, 77];
+    /// Try later: some keep the mail for that themselves.
+    const TEMPFAIL: i32 = 75;
+    let envelope = mail.envelope();
+    let from = envelope.from().map_or("", AsRef::as_ref);
+    let mut child = Command::new(program)
+        .args(["-i", "-f", from, "--"])
+        .args(envelope.to().iter().map(AsRef::<str>::as_ref))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| NotSent::surely(Fault::later(format!("{} does not start: {error}", program.display()))))?;
+    let mut stdin = child.stdin.take().expect("piped just above");
+    let text = mail.formatted();
+    let written = async {
+        let done = stdin.write_all(&text).await;
+        drop(stdin);
+        done
+    };
+    let (written, ended) = tokio::join!(written, child.wait_with_output());
+    let ended = ended.map_err(|error| NotSent::perhaps(Fault::later(format!("{}: {error}", program.display()))))?;
+    let words = said(&String::from_utf8_lossy(&ended.stderr));
+    let why = |how: &str| format!("{} ended with {how}: {words}", program.display());
+    match (ended.status.code(), written) {
+        (Some(0), Ok(())) => Ok(()),
+        (Some(code), _) if FOR_GOOD.contains(&code) => Err(NotSent::surely(Fault::never(why(&code.to_string())))),
+        (Some(code), _) if code != 0 && code != TEMPFAIL => Err(NotSent::surely(Fault::later(why(&code.to_string())))),
+        (Some(code), _) => Err(NotSent::perhaps(Fault::later(why(&code.to_string())))),
+        (None, _) => Err(NotSent::perhaps(Fault::later(why("a signal")))),
+    }
+}
+
+/// On one line, and not too long.
+fn said(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    escape::line(&line).chars().take(SAID).collect()
+}
