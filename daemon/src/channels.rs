@@ -14,7 +14,7 @@ use ow_store::{RouteItems, Store};
 pub(crate) fn apply(store: &dyn Store, channels: &Channels, config: &Config, secrets: &Arc<Secrets>) {
     store.route_items(routes(config));
     channels.set("desktop", Arc::new(Desktop));
-    channels.set("ntfy", Arc::new(Ntfy));
+    channels.set("ntfy", Arc::new(Ntfy::default()));
     channels.set("webhook", Arc::new(Webhook::new(Arc::new(ow_server::shown_item), webhook_keys(config, secrets))));
 }
 

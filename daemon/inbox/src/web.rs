@@ -1,6 +1,6 @@
 use std::error::Error;
 use std::fmt::Write;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,8 @@ use crate::{Channel, Delivered, Fault};
 const AGENT: &str = concat!("owd/", env!("CARGO_PKG_VERSION"));
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Connections stay open for the next message of a burst, and not for the next of the day.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
 /// A server may not put off the next attempt for longer.
 const LONGEST_WAIT: Span = Span::from_secs(86_400);
 
@@ -29,12 +31,15 @@ const DELIVERY: &str = "x-owd-delivery";
 
 /// Notices to a topic of ntfy: the binding's address is the topic's.
 #[derive(Debug, Default)]
-pub struct Ntfy;
+pub struct Ntfy {
+    clients: Clients,
+}
 
 /// Notices as JSON to an address of the person's own.
 pub struct Webhook {
     show: Arc<ShowItem>,
     keys: Arc<WebhookKeys>,
+    clients: Clients,
 }
 
 /// Makes JSON of an item, as the control API shows it.
@@ -45,7 +50,7 @@ pub type WebhookKeys = dyn Fn(&str) -> Result<Option<String>, String> + Send + S
 impl Webhook {
     #[must_use]
     pub fn new(show: Arc<ShowItem>, keys: Arc<WebhookKeys>) -> Self {
-        Self { show, keys }
+        Self { show, keys, clients: Clients::default() }
     }
 
     fn body(&self, delivery: &Delivery) -> Value {
@@ -68,7 +73,7 @@ impl Channel for Ntfy {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, Fault> {
         let url = delivery.binding.address();
         let words = words(delivery);
-        let request = client(url)?.post(url).header("title", header(&words.title)).body(words.text);
+        let request = self.clients.of(url)?.post(url).header("title", header(&words.title)).body(words.text);
         send(request).await
     }
 }
@@ -78,7 +83,9 @@ impl Channel for Webhook {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, Fault> {
         let url = delivery.binding.address();
         let body = self.body(delivery).to_string();
-        let mut request = client(url)?
+        let mut request = self
+            .clients
+            .of(url)?
             .post(url)
             .header(CONTENT_TYPE, "application/json")
             .header(DELIVERY, header(&delivery.message_id));
@@ -106,9 +113,28 @@ fn header(text: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("printable ASCII")
 }
 
-/// Made for each message: notices are rare, and an idle connection costs more than a new one. What the person has
-/// configured may be an address of this machine or its network.
-fn client(url: &str) -> Result<Client, Fault> {
+/// The clients of a channel, each made when it is first wanted: to make one takes longer than to send a message. What the
+/// person has configured may be an address of this machine or its network.
+#[derive(Debug, Default)]
+struct Clients {
+    clear: OnceLock<Client>,
+    secure: OnceLock<Client>,
+}
+
+impl Clients {
+    fn of(&self, url: &str) -> Result<&Client, Fault> {
+        let is_clear = url.starts_with("http://");
+        let cell = if is_clear { &self.clear } else { &self.secure };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        // One that cannot be made is tried again with the next attempt.
+        let client = client(is_clear)?;
+        Ok(cell.get_or_init(|| client))
+    }
+}
+
+fn client(is_clear: bool) -> Result<Client, Fault> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // It fails only where another part has set one already.
@@ -121,8 +147,8 @@ fn client(url: &str) -> Result<Client, Fault> {
         .user_agent(AGENT)
         .connect_timeout(CONNECT_LIMIT)
         .timeout(ANSWER_LIMIT)
-        .pool_max_idle_per_host(0);
-    if url.starts_with("http://") {
+        .pool_idle_timeout(IDLE_LIMIT);
+    if is_clear {
         // A machine without certificates can still speak plain HTTP.
         builder = builder.tls_certs_only([]);
     }
@@ -168,6 +194,14 @@ mod tests {
         // RFC 4231, test case 2.
         let expected = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert_eq!(signature("Jefe", b"what do ya want for nothing?"), expected);
+    }
+
+    #[test]
+    fn a_client_is_made_once_for_all_messages() {
+        let clients = Clients::default();
+        let of = |url: &str| std::ptr::from_ref(clients.of(url).expect("a client"));
+        assert_eq!(of("http://127.0.0.1:1/a"), of("http://example.com/b"));
+        assert_ne!(of("http://127.0.0.1:1/a"), of("https://example.com/b"));
     }
 
     #[test]

@@ -1,12 +1,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crate::until;
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An HTTP server on loopback that keeps what it is sent; closed when dropped.
 #[derive(Debug)]
@@ -19,8 +16,8 @@ pub struct Receiver {
 #[derive(Debug)]
 struct Shared {
     answer: Option<u16>,
-    /// Those that get no answer.
-    held: Vec<TcpStream>,
+    /// All connections, to be ended with the server.
+    streams: Vec<TcpStream>,
     requests: Vec<Received>,
     is_over: bool,
 }
@@ -65,15 +62,22 @@ impl Receiver {
     pub fn at(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("a port on loopback");
         let address = listener.local_addr().expect("its address");
-        let shared = Arc::new(Mutex::new(Shared { answer: Some(200), held: vec![], requests: vec![], is_over: false }));
+        let shared =
+            Arc::new(Mutex::new(Shared { answer: Some(200), streams: vec![], requests: vec![], is_over: false }));
         let seen = Arc::clone(&shared);
         let thread = thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if seen.lock().unwrap_or_else(PoisonError::into_inner).is_over {
-                    return;
+                {
+                    let mut shared = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    if shared.is_over {
+                        return;
+                    }
+                    shared.streams.extend(stream.try_clone());
                 }
+                // Each for itself: a client may open a connection and keep it for later.
+                let seen = Arc::clone(&seen);
                 // A request that breaks off is none.
-                drop(take(stream, &seen));
+                thread::spawn(move || drop(serve(stream, &seen)));
             }
         });
         Self { address, shared, thread: Some(thread) }
@@ -118,7 +122,9 @@ impl Drop for Receiver {
         {
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
             shared.is_over = true;
-            shared.held.clear();
+            for stream in shared.streams.drain(..) {
+                drop(stream.shutdown(Shutdown::Both));
+            }
         }
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {
@@ -127,32 +133,37 @@ impl Drop for Receiver {
     }
 }
 
-/// Reads one request and answers it.
-fn take(stream: TcpStream, shared: &Mutex<Shared>) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+/// Reads requests and answers them, until the other side ends the connection.
+fn serve(stream: TcpStream, shared: &Mutex<Shared>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut headers = vec![];
     loop {
         let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
-            break;
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
         }
-        if let Some((name, value)) = line.split_once(':') {
-            headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        let mut headers = vec![];
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+            }
         }
+        let length =
+            headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body)?;
+        let answer = {
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.requests.push(Received { path, headers, body: String::from_utf8_lossy(&body).into_owned() });
+            shared.answer
+        };
+        // Without an answer the connection stays as it is until the server ends.
+        let Some(status) = answer else { return Ok(()) };
+        reader.get_mut().write_all(format!("HTTP/1.1 {status} It\r\ncontent-length: 0\r\n\r\n").as_bytes())?;
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    let mut stream = reader.into_inner();
-    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.requests.push(Received { path, headers, body: String::from_utf8_lossy(&body).into_owned() });
-    if let Some(status) = shared.answer {
-        return write!(stream, "HTTP/1.1 {status} It\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-    }
-    shared.held.push(stream);
-    Ok(())
 }
