@@ -1,5 +1,7 @@
 //! The line that a mail program puts above what it quotes: "On …, Agent wrote:".
 
+use crate::doubt::{doubts, limits};
+
 /// Lines that one attribution may be wrapped over.
 pub(crate) const WRAPPED: usize = 4;
 
@@ -94,14 +96,55 @@ const OPENINGS: &[&str] = &[
     "ti ",
 ];
 
-/// Whether the lines, joined, are an attribution, when what follows is marked as a quote.
+/// Whether the lines, joined, are an attribution, when what follows is marked as a quote. Only one that a program may have
+/// written is: it tells an address, a date or a bare name, and neither doubts nor speaks of you and me.
 pub(crate) fn introduces(joined: &str) -> bool {
     let text = plain(joined);
     if text.chars().count() > LENGTH || !ends_with_colon(&text) || !balanced(&text) {
         return false;
     }
-    let digits = text.bytes().any(|byte| byte.is_ascii_digit());
-    (has_verb(&text) && (digits || text.chars().count() <= 80)) || (text.contains('@') && has_time(&text))
+    let told_by_a_program = if has_verb(&text) {
+        text.contains('@') || has_date(&text) || (has_day(&text) && has_time(&text)) || is_name_and_verb(joined)
+    } else {
+        text.contains('@') && has_time(&text)
+    };
+    told_by_a_program && {
+        let told = without_addresses(&text);
+        !doubts(&told) && !speaks(&told)
+    }
+}
+
+/// The text without what stands in brackets or looks like an address: names may be anything.
+fn without_addresses(text: &str) -> String {
+    text.split(' ').filter(|word| !word.contains('@')).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether somebody says what he said himself, or what you did, or what holds.
+fn speaks(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "i", "you", "we", "they", "as", "what", "that", "which", "like", "ich", "du", "sie", "wir", "wie", "was",
+        "dass", "je", "tu", "vous", "nous", "comme", "que", "qui", "yo", "tú", "usted", "como", "lo", "eu", "você",
+        "io", "tu", "lei", "come", "che", "ik", "je", "jij", "u", "wij", "zoals", "wat", "dat", "jak", "co", "że",
+    ];
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').any(|word| WORDS.contains(&word))
+}
+
+/// `Alex Meyer wrote:` and no more.
+fn is_name_and_verb(joined: &str) -> bool {
+    const NAMES: usize = 4;
+    let words: Vec<&str> = joined.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).collect();
+    let is_verb = |word: &str| has_verb(&plain(word));
+    let (verbs, names): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| is_verb(word));
+    let capital = |word: &&str| {
+        let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        bare.starts_with(char::is_uppercase) || !bare.is_ascii()
+    };
+    !verbs.is_empty() && (1..=NAMES).contains(&names.len()) && names.iter().all(capital) && !limits(&names.join(" "))
+}
+
+/// A day of the week or a month's day in numbers.
+fn has_day(text: &str) -> bool {
+    text.split(' ').any(weekday) || text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the lines, joined, are an attribution even though no mark shows that what follows is a quote.
@@ -183,7 +226,7 @@ fn has_verb(text: &str) -> bool {
 }
 
 /// `9:12`, `09.12`, `9h12`.
-fn has_time(text: &str) -> bool {
+pub(crate) fn has_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.windows(4).any(|four| {
         four[0].is_ascii_digit()

@@ -12,6 +12,24 @@ pub(crate) enum Paint {
     Solid(Colour),
 }
 
+/// What text stands on; none: a picture or a colour that is not known here, on which no text is taken for unseen.
+pub(crate) type Ground = Option<Colour>;
+
+/// Reads a background; none if it says nothing of the ground.
+pub(crate) fn ground(text: &str) -> Option<Ground> {
+    let text = text.trim();
+    if text.contains("url(") || text.contains("gradient(") {
+        return Some(None);
+    }
+    let known = colour(text).or_else(|| text.split_whitespace().find_map(colour));
+    match known {
+        Some(Paint::Solid(seen)) => Some(Some(seen)),
+        Some(Paint::Clear) => None,
+        None if matches!(text, "" | "none" | "inherit" | "initial" | "unset" | "revert") => None,
+        None => Some(None),
+    }
+}
+
 /// How far two colours may be apart and still not be told apart, in each part.
 const ALIKE: u8 = 12;
 

@@ -1,3 +1,4 @@
+use crate::doubt::{doubts, limits};
 use crate::phrase::Phrases;
 use crate::signature::{is_contact, is_name};
 use crate::words::{Piece, What, edged, folded, lines, pieces};
@@ -102,6 +103,8 @@ fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
     let body = &said[greeted(&said, phrases)..];
     let mut approved = false;
     let mut signed = 0;
+    // Whose name is not known may sign by any.
+    let mut named = names.is_empty();
     for line in body {
         if signed == 0
             && let Some(rest) = after_allow(&line.pieces, phrases)
@@ -113,13 +116,16 @@ fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
             if !is_sign_off(rest, names, phrases) {
                 return false;
             }
+            named |= rest.iter().any(|piece| matches!(&piece.what, What::Word(word) if names.contains(word)));
             signed = 1;
             continue;
         }
-        let closes = is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names);
-        if !approved || !(closes || (signed > 0 && is_contact(line.text, phrases))) {
+        let name = is_name(line.text, names);
+        let closes = name || is_sign_off(&line.pieces, names, phrases);
+        if !approved || !(closes || (signed > 0 && is_contact(line.text, named, phrases))) {
             return false;
         }
+        named |= name;
         signed += 1;
         if signed > SIGNED_LINES {
             return false;
@@ -143,7 +149,9 @@ fn greeted(said: &[Said<'_>], phrases: &Phrases) -> usize {
         let rest = &first.pieces[at..];
         phrases.allows(rest).is_some() || phrases.denies(rest).is_some()
     });
-    usize::from(rest.next().is_none() && names <= NAMES && !decides && said.len() > 1)
+    let addressed = &first.text[first.pieces[taken - 1].end..];
+    let doubted = doubts(addressed) || limits(addressed);
+    usize::from(rest.next().is_none() && names <= NAMES && !decides && !doubted && said.len() > 1)
 }
 
 /// What stands in a line after its allow phrases and their marks; none if it does not begin with one.
@@ -236,10 +244,10 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
     {
         return Denial::None;
     }
-    let clause = |clause: &[Piece]| phrases.allows(clause).is_some_and(|taken| taken == clause.len());
     let is_mark = |piece: &Piece| matches!(piece.what, What::Mark(_));
-    let rest = std::iter::once(&line[taken..]).chain(body[1..].iter().map(|line| &line.pieces[..]));
-    if rest.flat_map(|line| line.split(is_mark)).any(clause) {
+    let mut rest =
+        std::iter::once((first.text, &line[taken..])).chain(body[1..].iter().map(|line| (line.text, &line.pieces[..])));
+    if rest.any(|(text, line)| line.split(is_mark).any(|clause| consents(text, clause, phrases))) {
         return Denial::Contradicted;
     }
     let end = first.at + first.pieces[skipped + taken - 1].end;
@@ -247,6 +255,22 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
         .trim_start_matches(|letter: char| letter.is_whitespace() || ".,;:!-–—…。，！；：、*_".contains(letter));
     let comment = without_sign_off(comment, names, phrases);
     Denial::Clear { comment: Some(comment.to_owned()).filter(|comment| !comment.is_empty()) }
+}
+
+/// Whether a clause behind a no says yes all the same: it is an allow phrase, begins with one that nothing limits, or says
+/// that nothing stands against it.
+fn consents(line: &str, clause: &[Piece], phrases: &Phrases) -> bool {
+    const FILLERS: &[&str] =
+        &["please", "just", "do", "then", "so", "well", "and", "but", "bitte", "dann", "aber", "y", "et", "e"];
+    let begin =
+        clause.iter().take_while(|piece| matches!(&piece.what, What::Word(word) if FILLERS.contains(&&word[..])));
+    let begin = begin.count();
+    (0..=begin).any(|at| {
+        let clause = &clause[at..];
+        let Some(taken) = phrases.allows(clause).max(phrases.agrees(clause)) else { return false };
+        let (Some(next), Some(last)) = (clause.get(taken), clause.last()) else { return true };
+        !doubts(&line[next.start..last.end])
+    }) || (0..clause.len()).any(|at| phrases.has_no_objection(&clause[at..]))
 }
 
 trait Marks {
@@ -271,7 +295,7 @@ fn without_sign_off<'a>(text: &'a str, names: &[String], phrases: &Phrases) -> &
         let line = &said[at];
         if is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names) {
             end = at;
-        } else if !is_contact(line.text, phrases) {
+        } else if !is_contact(line.text, true, phrases) {
             break;
         }
     }
@@ -290,21 +314,29 @@ fn answer(text: &str, options: &[String], names: &[String], phrases: &Phrases) -
     }
 }
 
-/// The option that the whole text stands for, by its label or its number.
-fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a String)> {
+/// The option that the whole text stands for, with its number from 1: by its label, else by its number. Among options that
+/// are numbers a number is a label or nothing.
+#[must_use]
+pub fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a String)> {
     let bare = |text: &str| {
         let text =
             edged(text).trim_matches(|letter: char| ".,!;:()[]\"'“”。！，".contains(letter) || letter.is_whitespace());
         folded(text)
     };
+    let is_digit = |letter: char| plain_digit(letter).is_ascii_digit();
     let wanted = bare(text);
-    let labelled = options.iter().enumerate().find(|(_, label)| bare(label) == wanted);
-    labelled.map(|(at, label)| (at + 1, label)).or_else(|| {
-        let number: String =
-            wanted.trim_start_matches("option").trim_start_matches([' ', '#']).chars().map(plain_digit).collect();
-        let number: usize = number.parse().ok().filter(|_| number.len() <= 3)?;
-        Some((number, options.get(number.checked_sub(1)?)?))
-    })
+    let by_label = options.iter().position(|label| bare(label) == wanted);
+    let by_number = || {
+        let number = wanted.trim_start_matches("option").trim_start_matches([' ', '#']);
+        let numbers = options.iter().any(|label| bare(label).chars().all(is_digit));
+        if numbers || number.chars().count() > 3 {
+            return None;
+        }
+        let number: String = number.chars().map(plain_digit).collect();
+        number.parse::<usize>().ok()?.checked_sub(1)
+    };
+    let at = by_label.or_else(by_number)?;
+    options.get(at).map(|label| (at + 1, label))
 }
 
 /// A full-width digit as a plain one.

@@ -1,7 +1,8 @@
 use mail_parser::decoders::html::add_html_token;
 
-use crate::colour::{Colour, Paint, WHITE, alike, colour};
+use crate::colour::{Ground, Paint, WHITE, alike, colour, ground};
 use crate::quote::{Line, marked};
+use crate::signature::takes_back;
 use crate::style::{Rule, Style, declarations, sheet};
 
 /// Elements deeper than this are not read; the mail is then one that nobody wrote.
@@ -41,8 +42,11 @@ pub(crate) fn visible(html: &str) -> Vec<Line> {
         if let "style" | "script" | "title" | "textarea" | "xmp" | "iframe" | "noembed" | "noframes" = tag.name.as_str()
         {
             let end = find_close(rest, &tag.name);
-            if tag.name == "style" {
-                page.rules.extend(sheet(&rest[..end]));
+            match tag.name.as_str() {
+                "style" => page.rules.extend(sheet(&rest[..end])),
+                // A person sees what is in it.
+                "textarea" | "xmp" => page.text(&rest[..end]),
+                _ => {}
             }
             rest = &rest[end..];
             continue;
@@ -167,9 +171,11 @@ struct Inside {
     hidden: bool,
     no_size: bool,
     colour: Paint,
-    ground: Colour,
+    ground: Ground,
     struck: bool,
     preformatted: bool,
+    /// A program put it under the mail; what people write into it by mistake is looked for at the end.
+    signature: bool,
     depth: usize,
 }
 
@@ -183,6 +189,8 @@ struct Page {
     /// A blank is due before the next text.
     blank: bool,
     struck: bool,
+    /// What stands in the signatures that a program marked.
+    signature: String,
     /// Everything from here on is quoted.
     rest_quoted: bool,
     too_deep: bool,
@@ -195,9 +203,10 @@ impl Page {
             hidden: false,
             no_size: false,
             colour: Paint::Solid([0; 3]),
-            ground: WHITE,
+            ground: Some(WHITE),
             struck: false,
             preformatted: false,
+            signature: false,
             depth: 0,
         })
     }
@@ -242,16 +251,18 @@ impl Page {
         }
         let mut inside = self.inside();
         name.clone_into(&mut inside.tag);
+        // Of rules that contradict one another the one that shows holds, and the element's own word before all.
+        let mut none: Option<bool> = None;
         for rule in self.rules.iter().filter(|rule| rule.fits(name, class, id)) {
             inside.wear(&rule.style);
+            none = rule.style.display_none.map(|one| one && none.unwrap_or(true)).or(none);
         }
         let own = declarations(tag.attribute("style"));
-        inside.hidden |= tag.has("hidden")
-            || matches!(
-                name,
-                "head" | "template" | "object" | "svg" | "math" | "audio" | "video" | "datalist" | "select" | "xml"
-            );
-        inside.hidden |= is_signature(class, id, tag.attribute("data-smartmail"));
+        inside.hidden |= own.display_none.or(none).unwrap_or(false)
+            || tag.has("hidden")
+            || matches!(name, "head" | "template" | "object" | "audio" | "video" | "datalist" | "select" | "xml");
+        inside.hidden |= is_signature(class, tag.attribute("data-smartmail"));
+        inside.signature |= is_open_signature(id);
         inside.struck |= matches!(name, "s" | "strike" | "del");
         inside.preformatted |= name == "pre" || tag.attribute("style").replace(' ', "").contains("white-space:pre");
         if name == "font" || name == "body" {
@@ -261,9 +272,7 @@ impl Page {
             }
             inside.no_size |= tag.attribute("size") == "0";
         }
-        if let Some(Paint::Solid(ground)) = colour(tag.attribute("bgcolor")) {
-            inside.ground = ground;
-        }
+        inside.ground = ground(tag.attribute("bgcolor")).unwrap_or(inside.ground);
         if name == "a" && own.colour.is_none() {
             inside.colour = Paint::Solid([0, 0, 238]);
         }
@@ -319,11 +328,18 @@ impl Page {
             return;
         }
         let text = decoded(text);
+        if inside.signature {
+            if self.depth() == 0 {
+                self.signature.push_str(&text);
+            }
+            return;
+        }
         if inside.preformatted {
             for (number, line) in text.split('\n').enumerate() {
                 if number > 0 {
                     self.end_line();
                 }
+                self.mark_struck(inside.struck && !line.is_empty());
                 self.put(line);
             }
             return;
@@ -380,6 +396,10 @@ impl Page {
 
     fn finish(mut self) -> Vec<Line> {
         self.break_line();
+        let signature: Vec<&str> = self.signature.lines().collect();
+        if takes_back(&signature) {
+            self.lines.push(Line { depth: 0, text: signature.join(" ") });
+        }
         if self.too_deep {
             self.lines.push(Line { depth: 0, text: "\u{fffd}".into() });
         }
@@ -392,7 +412,7 @@ impl Inside {
     fn vanishes(&self) -> bool {
         match self.colour {
             Paint::Clear => true,
-            Paint::Solid(colour) => alike(colour, self.ground),
+            Paint::Solid(colour) => self.ground.is_some_and(|ground| alike(colour, ground)),
         }
     }
 
@@ -474,7 +494,8 @@ fn is_quote(class: &str, id: &str) -> bool {
         || class.contains("yahoo_quoted")
 }
 
-fn is_signature(class: &str, id: &str, mark: &str) -> bool {
+/// Whether a program marked it as the signature that it put there, where nobody types.
+fn is_signature(class: &str, mark: &str) -> bool {
     const CLASSES: &[&str] = &[
         "gmail_signature",
         "gmail_signature_prefix",
@@ -482,9 +503,15 @@ fn is_signature(class: &str, id: &str, mark: &str) -> bool {
         "protonmail_signature_block",
         "AppleMailSignature",
     ];
-    const IDS: &[&str] =
-        &["Signature", "ms-outlook-mobile-signature", "AppleMailSignature", "ms-outlook-mobile-body-separator-line"];
-    class.split_whitespace().any(|class| CLASSES.contains(&class)) || IDS.contains(&id) || mark == "gmail_signature"
+    class.split_whitespace().any(|class| CLASSES.contains(&class)) || mark == "gmail_signature"
+}
+
+/// The same where the person's cursor may have stood in it, as in Outlook.
+fn is_open_signature(id: &str) -> bool {
+    matches!(
+        id,
+        "Signature" | "ms-outlook-mobile-signature" | "AppleMailSignature" | "ms-outlook-mobile-body-separator-line"
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The block of headers that programs of the Outlook kind put above what they quote, and their ruled lines.
 
-use crate::attribution::introduces;
+use crate::attribution::{has_time, introduces};
+use crate::doubt::{doubts, limits};
 
 /// A block's labels stand within so many lines.
 const BLOCK: usize = 9;
@@ -37,6 +38,40 @@ const FROM: &[&str] = &[
     "보낸 사람",
     "보낸사람",
     "발신",
+];
+
+/// Of the others, those that tell a time; some programs begin with it.
+const TIME: &[&str] = &[
+    "sent",
+    "date",
+    "gesendet",
+    "gesendet am",
+    "datum",
+    "envoyé",
+    "envoyé le",
+    "date d'envoi",
+    "enviado",
+    "enviado el",
+    "enviado em",
+    "enviada em",
+    "fecha",
+    "data",
+    "inviato",
+    "data invio",
+    "verzonden",
+    "wysłano",
+    "wysłane",
+    "日期",
+    "发送时间",
+    "發送時間",
+    "时间",
+    "送信日時",
+    "日時",
+    "日付",
+    "보낸 날짜",
+    "날짜",
+    "дата",
+    "tarih",
 ];
 
 const OTHER: &[&str] = &[
@@ -121,6 +156,28 @@ const OTHER: &[&str] = &[
     "attachments",
 ];
 
+/// Of the others, those under which anything may stand.
+const SUBJECT: &[&str] = &[
+    "subject",
+    "betreff",
+    "objet",
+    "asunto",
+    "assunto",
+    "oggetto",
+    "onderwerp",
+    "temat",
+    "emne",
+    "ämne",
+    "тема",
+    "konu",
+    "主题",
+    "主題",
+    "主旨",
+    "件名",
+    "제목",
+    "attachments",
+];
+
 const ORIGINAL: &[&str] = &[
     "original message",
     "original mail",
@@ -200,41 +257,52 @@ const REPLY_ABOVE: &[&str] = &["reply above this line", "type your reply above",
 
 /// Whether a quote begins at the first of `lines` with a block of headers.
 pub(crate) fn is_header_block<'a>(lines: impl IntoIterator<Item = &'a str>) -> bool {
-    /// Some programs tell the time first.
-    const TIME: &[&str] = &[
-        "sent",
-        "date",
-        "gesendet",
-        "datum",
-        "envoyé",
-        "enviado",
-        "fecha",
-        "data",
-        "inviato",
-        "verzonden",
-        "日期",
-        "发送时间",
-    ];
     let mut lines = lines.into_iter();
-    let first = lines.next().and_then(label).unwrap_or_default();
-    let mut from = FROM.contains(&first.as_str());
-    if !from && !TIME.contains(&first.as_str()) {
+    let Some(begin) = lines.next() else { return false };
+    let Some(first) = label(begin) else { return false };
+    if !FROM.contains(&first.as_str()) && !TIME.contains(&first.as_str()) {
         return false;
     }
+    let mut sender = None;
     let mut seen: Vec<String> = vec![];
-    for label in lines.filter(|line| !line.trim().is_empty()).take(BLOCK).filter_map(label) {
-        from |= FROM.contains(&label.as_str());
-        if OTHER.contains(&label.as_str()) && !seen.contains(&label) {
+    let rest = lines.filter(|line| !line.trim().is_empty()).take(BLOCK);
+    for line in std::iter::once(begin).chain(rest) {
+        let Some(label) = label(line) else { continue };
+        let value = line.split_once([':', '：']).map_or("", |(_, value)| value.trim_matches(['*', ' ', '\u{a0}']));
+        if FROM.contains(&label.as_str()) {
+            sender.get_or_insert(value);
+        } else if OTHER.contains(&label.as_str()) && !seen.contains(&label) {
+            if !SUBJECT.contains(&label.as_str()) && doubts(value) {
+                return false;
+            }
             seen.push(label);
         }
     }
-    from && seen.len() >= 2
+    // `From: 9:00` is no sender's name, and neither is `From: Monday`.
+    let named = |name: &str| name.chars().any(char::is_alphabetic) && !limits(name) && !doubts(name) && !has_time(name);
+    sender.is_some_and(named) && seen.len() >= 2
 }
 
 /// Whether the line says that the original follows: `-----Original Message-----`.
 pub(crate) fn is_original_marker(line: &str) -> bool {
-    let named = |inner: String| ORIGINAL.contains(&inner.as_str()) || introduces(&format!("{inner}:"));
-    ruled(line).is_some_and(named) || REPLY_ABOVE.iter().any(|marker| line.to_lowercase().contains(marker))
+    let named = |inner: &str| ORIGINAL.contains(&inner);
+    let introduced = |inner: &str| is_ruled_on_both_sides(line) && introduces(&format!("{inner}:"));
+    ruled(line).is_some_and(|inner| named(&inner) || introduced(&inner)) || is_reply_marker(line)
+}
+
+/// `##- Please type your reply above this line -##`
+fn is_reply_marker(line: &str) -> bool {
+    let inner = line.trim().trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
+    let bare = inner.strip_prefix("please ").unwrap_or(&inner);
+    REPLY_ABOVE.contains(&bare)
+        || (is_ruled_on_both_sides(line) && REPLY_ABOVE.iter().any(|marker| inner.contains(marker)))
+}
+
+fn is_ruled_on_both_sides(line: &str) -> bool {
+    const RULE: usize = 3;
+    let is_mark = |letter: &char| matches!(letter, '-' | '_' | '=' | '#' | '*' | '—' | '–' | '─');
+    let line = line.trim();
+    line.chars().take_while(is_mark).count() >= RULE && line.chars().rev().take_while(is_mark).count() >= RULE
 }
 
 /// Whether the line says that a forwarded message follows.
@@ -254,7 +322,7 @@ pub(crate) fn is_rule(line: &str) -> bool {
 fn ruled(line: &str) -> Option<String> {
     let line = line.trim().trim_matches(['*', ' ']);
     let inner = line.trim_matches(['-', '_', '=', ' ', '\u{a0}', '—', '–', '─']);
-    let dashes = line.len() - line.trim_start_matches(['-', '_', '=', '—', '–', '─']).len();
+    let dashes = line.chars().take_while(|letter| matches!(letter, '-' | '_' | '=' | '—' | '–' | '─')).count();
     (dashes >= 2 && !inner.is_empty()).then(|| inner.trim_end_matches(':').to_lowercase())
 }
 

@@ -21,6 +21,7 @@
 mod token;
 mod words;
 
+mod doubt;
 mod languages;
 mod phrase;
 
@@ -43,7 +44,7 @@ mod unasked;
 mod explain;
 
 pub use explain::{Cause, Context, Explained, Message, Pending, Proof, Received, State, explain};
-pub use grammar::{Decision, Kind, Reading, read};
+pub use grammar::{Decision, Kind, Reading, option, read};
 pub use languages::{LANGUAGES, Language};
 pub use mail::without_envelope;
 pub use phrase::{PhraseError, Phrases};

@@ -156,7 +156,7 @@ impl Walk<'_> {
                 let children: Vec<usize> = children.iter().map(|child| *child as usize).collect();
                 match kind.as_str() {
                     "multipart/alternative" => self.alternative(&children, depth - 1),
-                    "multipart/related" => children.iter().take(1).for_each(|child| self.part(*child, depth - 1)),
+                    "multipart/related" => self.related(&children, depth - 1),
                     "multipart/report" => self.report(&children, depth - 1),
                     _ => children.iter().for_each(|child| self.part(*child, depth - 1)),
                 }
@@ -167,8 +167,18 @@ impl Walk<'_> {
             PartType::Html(text) if !attached => {
                 self.body.push(Block { plain: None, rich: Some(visible(cut(text))) });
             }
-            _ => {}
+            // A text that a person sees, and that is not read here.
+            _ => self.unreadable |= !attached && kind.starts_with("text/"),
         }
+    }
+
+    /// A text, and the pictures in it.
+    fn related(&mut self, children: &[usize], depth: usize) {
+        let Some((first, rest)) = children.split_first() else { return };
+        self.part(*first, depth);
+        let parts = rest.iter().filter_map(|child| self.message.parts.get(*child));
+        self.unreadable |=
+            parts.into_iter().any(|part| kind_of(part).starts_with("text/") && part.attachment_name().is_none());
     }
 
     /// Several forms of one text.

@@ -15,6 +15,8 @@ pub struct Phrases {
     deny: Vec<Phrase>,
     closing: Vec<Phrase>,
     greeting: Vec<Phrase>,
+    agreement: Vec<Phrase>,
+    no_objection: Vec<Phrase>,
 }
 
 /// Why a phrase of the configuration cannot be used.
@@ -47,6 +49,8 @@ impl Default for Phrases {
             deny: all(|language| language.deny),
             closing: all(|language| language.closing),
             greeting: all(|language| language.greeting),
+            agreement: AGREEMENT.iter().map(|pattern| Phrase::pattern(pattern)).collect(),
+            no_objection: NO_OBJECTION.iter().map(|pattern| Phrase::pattern(pattern)).collect(),
         }
     }
 }
@@ -90,7 +94,49 @@ impl Phrases {
     pub(crate) fn greets(&self, pieces: &[Piece]) -> Option<usize> {
         longest(&self.greeting, pieces)
     }
+
+    /// What is too vague for a yes, and enough to make a no unclear.
+    pub(crate) fn agrees(&self, pieces: &[Piece]) -> Option<usize> {
+        longest(&self.agreement, pieces)
+    }
+
+    pub(crate) fn has_no_objection(&self, pieces: &[Piece]) -> bool {
+        longest(&self.no_objection, pieces).is_some()
+    }
 }
+
+const AGREEMENT: &[&str] = &[
+    "?it_is|it's|that_is|that's|this_is|all fine|ok|okay|alright|good",
+    "all_right",
+    "of_course",
+    "sure",
+    "in_ordnung|passt|gerne|natürlich|klar",
+    "d'accord|pas_de_problème|bien_sûr",
+    "está_bien|de_acuerdo|claro|por_supuesto",
+    "está_bem|tudo_bem|pode|claro",
+    "va_bene|d'accordo|certo",
+    "is_goed|prima|in_orde|natuurlijk",
+    "w_porządku|dobrze|oczywiście",
+    "問題ありません|大丈夫です",
+    "没问题|可以|好的",
+    "괜찮습니다|문제없습니다",
+];
+
+const NO_OBJECTION: &[&str] = &[
+    "no|not|any|without objection|objections|problem|problems",
+    "nothing against",
+    "keine|ohne einwand|einwände|bedenken|probleme",
+    "nichts dagegen",
+    "aucune|pas|sans d'objection|objection|objections|problème",
+    "ninguna|sin objeción|objeciones|problema",
+    "nenhuma|sem objeção|objeções|problema",
+    "nessuna|senza obiezione|obiezioni|problema",
+    "geen bezwaar|bezwaren|probleem",
+    "bez zastrzeżeń|sprzeciwu",
+    "異議ありません|異議なし",
+    "没有异议|没意见|沒有異議",
+    "이의_없습니다|이의없습니다",
+];
 
 const ALLOW_SIGNS: [char; 4] = ['👍', '✅', '✔', '☑'];
 const DENY_SIGNS: [char; 6] = ['👎', '❌', '✖', '🚫', '⛔', '🛑'];

@@ -1,4 +1,5 @@
 use crate::attribution::{WRAPPED, introduces, introduces_unmarked, may_open};
+use crate::doubt::is_doubt;
 use crate::labels::{is_forward_marker, is_header_block, is_original_marker, is_rule};
 use crate::signature::without_signature;
 
@@ -36,6 +37,7 @@ pub(crate) fn marked(line: &str) -> Line {
         && let Some((initials, after)) = line.split_once('>')
         && (1..=3).contains(&initials.len())
         && initials.bytes().all(|byte| byte.is_ascii_uppercase())
+        && !is_doubt(&initials.to_ascii_lowercase())
     {
         return Line { depth: 1, text: after.trim_start().to_owned() };
     }
@@ -44,6 +46,7 @@ pub(crate) fn marked(line: &str) -> Line {
 
 /// Tells new text from quotes.
 pub(crate) fn split(mut lines: Vec<Line>) -> Split {
+    mend_wrapped(&mut lines);
     let mut forwards = false;
     let mut quoted = false;
     let mut at = 0;
@@ -82,6 +85,19 @@ pub(crate) fn split(mut lines: Vec<Line>) -> Split {
     }
     close(&mut split.new, &mut stretch);
     split
+}
+
+/// A quoted line that some program wrapped without a mark on its second half is quoted all the same: it stands right
+/// between marked lines, the first of them long.
+fn mend_wrapped(lines: &mut [Line]) {
+    const LONG: usize = 60;
+    for at in 1..lines.len().saturating_sub(1) {
+        let (before, after) = (&lines[at - 1], &lines[at + 1]);
+        let wrapped = before.depth > 0 && before.depth == after.depth && before.text.chars().count() >= LONG;
+        if lines[at].depth == 0 && wrapped && !lines[at].text.trim().is_empty() {
+            lines[at].depth = before.depth;
+        }
+    }
 }
 
 fn close(new: &mut String, stretch: &mut Vec<&str>) {

@@ -1,3 +1,4 @@
+use crate::doubt::{doubts, hits, is_doubt, is_limit, limits};
 use crate::languages::LANGUAGES;
 use crate::phrase::Phrases;
 use crate::words::{What, edged, folded, pieces};
@@ -6,10 +7,105 @@ use crate::words::{What, edged, folded, pieces};
 const SENT_FROM_LENGTH: usize = 100;
 const SENT_FROM_WORDS: usize = 9;
 
+/// What such a line names: it is one only with a device or a program in it.
+const DEVICES: &[&str] = &[
+    "iphone",
+    "ipad",
+    "ipod",
+    "android",
+    "samsung",
+    "galaxy",
+    "huawei",
+    "xiaomi",
+    "redmi",
+    "pixel",
+    "oneplus",
+    "motorola",
+    "nokia",
+    "xperia",
+    "blackberry",
+    "windows",
+    "outlook",
+    "yahoo",
+    "gmail",
+    "google",
+    "aol",
+    "proton",
+    "tuta",
+    "fairemail",
+    "k-9",
+    "k9",
+    "thunderbird",
+    "spark",
+    "airmail",
+    "bluemail",
+    "mailbird",
+    "mailspring",
+    "canary",
+    "macbook",
+    "apple",
+    "ios",
+    "web.de",
+    "gmx",
+    "t-online",
+    "telekom",
+    "orange",
+    "free mobile",
+    "laposte",
+    "libero",
+    "onet",
+    "interia",
+    "foxmail",
+    "qq",
+    "163",
+    "网易",
+    "邮箱",
+    "手机",
+    "小米",
+    "华为",
+    "スマートフォン",
+    "スマホ",
+    "携帯",
+    "docomo",
+    "네이버",
+    "카카오",
+    "휴대폰",
+    "스마트폰",
+    "mobile device",
+    "mobilgerät",
+    "my mobile",
+    "my phone",
+    "my cell",
+    "mobiltelefon",
+    "handy",
+    "smartphone",
+    "tablet",
+    "téléphone",
+    "móvil",
+    "celular",
+    "teléfono",
+    "telemóvel",
+    "telefono",
+    "cellulare",
+    "telefoon",
+    "mobiel",
+    "telefonu",
+    "on the go",
+    "unterwegs",
+    "fastmail",
+    "zoho",
+    "superhuman",
+    "front",
+    "hey.com",
+    "mutt",
+    "roundcube",
+    "nextcloud",
+];
+
 /// Takes away what stands under `-- `, the line of a phone or program ("Sent from my …"), and what gateways put above and
 /// below a mail, in one stretch of text.
 pub(crate) fn without_signature<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let end = lines.iter().position(|line| is_delimiter(line)).unwrap_or(lines.len());
+    let end = (0..lines.len()).find(|at| is_delimiter(&lines[*at..])).unwrap_or(lines.len());
     let lines = &lines[banner(&lines[..end])..end];
     let end = disclaimer(lines).unwrap_or(lines.len());
     lines[..end].iter().copied().filter(|line| !is_sent_from(line)).collect()
@@ -54,13 +150,72 @@ fn banner(lines: &[&str]) -> usize {
         "spoza",
         "zewnętrz",
     ];
+    /// A warning speaks of mails, their senders and what is in them; a person's, of what is to be done.
+    const OF_MAIL: &[&str] = &[
+        "email",
+        "e-mail",
+        " mail",
+        "message",
+        "sender",
+        "originated",
+        "came from",
+        "click",
+        "link",
+        "attachment",
+        "organization",
+        "organisation",
+        "network",
+        "recogni",
+        "phishing",
+        "domain",
+        "nachricht",
+        "absender",
+        "klick",
+        "anhäng",
+        "anlagen",
+        "unternehmen",
+        "courriel",
+        "expéditeur",
+        "pièce",
+        "liens",
+        "cliqu",
+        "provient",
+        "correo",
+        "mensaje",
+        "remitente",
+        "enlace",
+        "adjunto",
+        "organización",
+        "haga clic",
+        "mensagem",
+        "remetente",
+        "anexo",
+        "organização",
+        "clique",
+        "messaggio",
+        "mittente",
+        "allegat",
+        "organizzazione",
+        "clicca",
+        "bericht",
+        "afzender",
+        "bijlage",
+        "organisatie",
+        "klik",
+        "afkomstig",
+        "wiadomość",
+        "nadawc",
+        "załącznik",
+        "organizacj",
+        "pochodzi",
+    ];
     let blank = lines.iter().take_while(|line| line.trim().is_empty()).count();
     let length = lines[blank..].iter().take_while(|line| !line.trim().is_empty()).count();
     let paragraph = folded(&lines[blank..blank + length].join(" "));
     let paragraph = paragraph.trim_start();
     let warns = OPENINGS.iter().any(|opening| paragraph.starts_with(opening))
         && OUTSIDE.iter().any(|word| paragraph.contains(word))
-        && paragraph.chars().count() >= 40
+        && hits(paragraph, OF_MAIL) >= 3
         // Something of the person's own must follow.
         && lines[blank + length..].iter().any(|line| !line.trim().is_empty());
     if warns { blank + length } else { 0 }
@@ -117,33 +272,123 @@ fn disclaimer(lines: &[&str]) -> Option<usize> {
         "이 메일",
         "본 메일",
     ];
+    /// What such a footer speaks of; a person who is afraid for a secret says one of these, not several.
     const TELLING: &[&str] = &[
+        // English.
         "confidential",
-        "intended recipient",
-        "intended only",
-        "intended solely",
+        "intended",
+        "recipient",
         "privileged",
+        "disclos",
+        "copying",
+        "distribut",
+        "delet",
+        "notify",
+        "in error",
+        "unauthori",
+        "prohibited",
+        "sender",
+        "attachment",
+        "addressee",
         "virus",
+        "legally",
+        "proprietary",
+        // German.
         "vertraulich",
         "bestimmt",
+        "adressat",
+        "empfänger",
+        "absender",
+        "vernicht",
+        "lösch",
+        "irrtümlich",
+        "unbefugt",
+        "weitergabe",
+        "anhäng",
+        "anlagen",
+        "gesetzlich",
+        // French.
         "confidentiel",
         "destinataire",
-        "confidencial",
-        "destinatario",
-        "destinatário",
+        "expéditeur",
+        "détrui",
+        "par erreur",
+        "pièces jointes",
+        "divulg",
+        "supprim",
+        "interdit",
+        // Spanish and Portuguese.
+        "confidencia",
+        "destinatari",
+        "destinatári",
+        "eliminar",
+        "apagar",
+        "remitente",
+        "remetente",
+        "prohibid",
+        "proibid",
+        "adjunto",
+        "anexo",
+        "por error",
+        "por engano",
+        "legal",
+        // Italian.
         "riservat",
+        "mittente",
+        "cancell",
+        "allegat",
+        "vietat",
+        "per errore",
+        // Dutch.
         "vertrouwelijk",
         "geadresseerde",
+        "ontvanger",
+        "afzender",
+        "verwijder",
+        "bijlage",
+        "bestemd",
+        "vergissing",
+        // Polish.
         "poufn",
         "adresat",
-        "avast",
-        "avg.com",
+        "nadawc",
+        "usun",
+        "załącznik",
+        "odbiorc",
+        "omyłk",
+        "zabronion",
+        // Japanese, Chinese, Korean.
         "機密",
         "秘密",
+        "受信",
+        "宛先",
+        "削除",
+        "誤",
+        "送信者",
+        "開示",
+        "複製",
+        "添付",
         "机密",
         "保密",
+        "收件人",
+        "删除",
+        "发件人",
+        "误",
+        "泄露",
+        "复制",
+        "附件",
+        "披露",
         "기밀",
+        "수신",
+        "발신",
+        "삭제",
+        "착오",
+        "잘못",
+        "공개",
+        "복사",
+        "첨부",
     ];
+    const SCANNER: &[&str] = &["avast", "avg.com", "virus-free", "virenfrei"];
     let begins = |at: usize| {
         let above = at.checked_sub(1).map_or("", |above| lines[above]);
         let apart = above.trim().is_empty() || above.trim().chars().all(|letter| "-_=*─".contains(letter));
@@ -154,15 +399,24 @@ fn disclaimer(lines: &[&str]) -> Option<usize> {
     let footer = folded(&lines[at..].join(" "));
     let paragraphs = lines[at..].split(|line| line.trim().is_empty()).filter(|part| !part.is_empty()).count();
     let last = lines[at..].iter().rfind(|line| !line.trim().is_empty()).map_or(0, |line| line.chars().count());
+    let told = hits(&footer, TELLING);
+    let scanned = hits(&footer, SCANNER) > 0;
     // A short line at the end is a person's: nobody is warned of secrets in a few words.
-    let tells = TELLING.iter().any(|word| footer.contains(word))
-        && (paragraphs == 1 || last >= 40 || footer.contains("avast") || footer.contains("avg.com"));
+    let tells = (told >= 3 || (told >= 2 && !doubts(&footer)) || scanned) && (paragraphs == 1 || last >= 40 || scanned);
     tells.then_some(at)
 }
 
-/// `-- ` by the standard; many programs lose the blank.
-fn is_delimiter(line: &str) -> bool {
-    matches!(line.trim_end(), "--" | "\u{200b}--")
+/// Whether a signature begins: under `-- ` by the standard. Many programs lose the blank; then what follows must not look
+/// like a second thought.
+fn is_delimiter(lines: &[&str]) -> bool {
+    let Some((first, below)) = lines.split_first() else { return false };
+    *first == "-- " || (matches!(first.trim_end(), "--" | "\u{200b}--") && !takes_back(below))
+}
+
+/// Whether the first of these lines, as a signature, would take something back.
+pub(crate) fn takes_back(lines: &[&str]) -> bool {
+    const READ: usize = 3;
+    lines.iter().filter(|line| !line.trim().is_empty()).take(READ).any(|line| doubts(line))
 }
 
 /// Whether a program wrote this line to say where it runs.
@@ -186,14 +440,10 @@ fn is_sent_from(line: &str) -> bool {
         .any(|part| words.starts_with(part) || (!part.is_ascii() && words.ends_with(part)));
     // What follows a mark is the person's own.
     by_itself
+        && hits(words, DEVICES) > 0
         && !words.contains([',', ';', ':', '!', '?', '.', '…', '，', '。', '、'])
         && words.split_whitespace().count() <= SENT_FROM_WORDS
-        && !words.split_whitespace().skip(2).any(is_doubt)
-}
-
-/// Whether a word takes something back, in any of the languages.
-pub(crate) fn is_doubt(word: &str) -> bool {
-    LANGUAGES.iter().any(|language| language.doubt.contains(&word))
+        && !words.split_whitespace().skip(2).any(|word| is_doubt(word) || (is_limit(word) && !DEVICES.contains(&word)))
 }
 
 /// Whether the line is nothing but the sender's own name: `names` are its words.
@@ -211,13 +461,52 @@ pub(crate) fn is_name(line: &str, names: &[String]) -> bool {
     (1..=4).contains(&own)
 }
 
-/// Whether the line looks like a name, a title, a company, a number or an address, and says nothing.
-pub(crate) fn is_contact(line: &str, phrases: &Phrases) -> bool {
+/// Whether the line is one of those that stand under a name: a title, a company, a number, an address; it says nothing.
+/// `named`: the sender's own name stood above.
+pub(crate) fn is_contact(line: &str, named: bool, phrases: &Phrases) -> bool {
     const WORDS: usize = 8;
+    const DIGITS: usize = 6;
     const SMALL: &[&str] = &[
         "of", "the", "and", "for", "at", "de", "la", "du", "des", "der", "die", "das", "und", "für", "von", "van",
         "den", "di", "del", "della", "e", "et", "y", "i", "da", "do", "dos", "en", "w", "z", "&", "|", "/", "·", "•",
         "tel", "phone", "mobile", "fax", "email", "e-mail", "mail", "web", "ext", "m", "t", "mob", "cell",
+    ];
+    const COMPANIES: &[&str] = &[
+        "gmbh",
+        "ag",
+        "kg",
+        "ohg",
+        "ug",
+        "ltd",
+        "limited",
+        "inc",
+        "llc",
+        "llp",
+        "plc",
+        "corp",
+        "corporation",
+        "company",
+        "co",
+        "sa",
+        "s.a",
+        "sas",
+        "sarl",
+        "srl",
+        "s.r.l",
+        "s.p.a",
+        "spa",
+        "sl",
+        "s.l",
+        "bv",
+        "b.v",
+        "nv",
+        "n.v",
+        "oy",
+        "ab",
+        "as",
+        "sp",
+        "lda",
+        "ltda",
     ];
     let line = edged(line);
     let count = line.split_whitespace().count();
@@ -228,28 +517,51 @@ pub(crate) fn is_contact(line: &str, phrases: &Phrases) -> bool {
     if (0..pieces.len()).any(|at| phrases.denies(&pieces[at..]).is_some() || phrases.allows(&pieces[at..]).is_some()) {
         return false;
     }
-    line.split_whitespace().all(|word| {
-        let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
-        let lower = folded(bare);
-        let said = is_doubt(&lower);
-        let address =
-            word.contains('@') || word.starts_with("http") || word.starts_with("www.") || word.starts_with("<http");
-        let number = word.chars().all(|letter| letter.is_ascii_digit() || "+()-./,".contains(letter));
-        let named = bare.starts_with(char::is_uppercase);
-        let company = ["株式会社", "有限公司", "주식회사"].iter().any(|kind| bare.contains(kind));
-        let small = bare.is_empty() || SMALL.contains(&lower.as_str());
-        !said && (address || number || named || company || small)
-    })
+    if doubts(line) || limits(line) {
+        return false;
+    }
+    let is_address =
+        |word: &str| word.contains('@') || ["http", "www.", "<http"].iter().any(|begin| word.starts_with(begin));
+    let is_number = |word: &str| word.chars().all(|letter| letter.is_ascii_digit() || "+()-./,".contains(letter));
+    let asian = ["株式会社", "有限公司", "주식회사"].iter().any(|kind| {
+        let bare = line.replace(' ', "");
+        (bare.starts_with(kind) || bare.ends_with(kind)) && bare.chars().count() <= kind.chars().count() + 8
+    });
+    let looks = asian
+        || line.split_whitespace().all(|word| {
+            let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+            let capital = bare.starts_with(char::is_uppercase);
+            let small = bare.is_empty() || SMALL.contains(&folded(bare).as_str());
+            is_address(word) || is_number(word) || capital || small
+        });
+    let digits = line.bytes().filter(u8::is_ascii_digit).count();
+    let company = |word: &str| {
+        COMPANIES.contains(
+            &folded(word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '.')).trim_end_matches('.'),
+        )
+    };
+    let certain = asian
+        || digits >= DIGITS
+        || line.split_whitespace().any(|word| is_address(word) || company(word))
+        || line.contains(" | ");
+    looks && (certain || (named && (digits == 0 || line.contains(','))))
 }
 
-/// The words of a name or an address by which its owner signs.
+/// The words of a name or an address by which its owner signs; not those that could be a condition.
 pub(crate) fn names_of(display: &str, address: &str) -> Vec<String> {
+    /// What addresses are called that are nobody's.
+    const ROLES: &[&str] = &[
+        "admin", "agent", "bot", "build", "cron", "deploy", "devops", "info", "it", "mail", "office", "ops", "owd",
+        "sales", "service", "support", "team", "web",
+    ];
     let local = address.split('@').next().unwrap_or_default();
     let words = display.split(|letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '’');
     words
         .chain(local.split(|letter: char| !letter.is_alphanumeric()))
         .map(folded)
-        .filter(|word| word.chars().count() > 1 && !is_doubt(word))
+        .filter(|word| {
+            word.chars().count() > 1 && !is_doubt(word) && !is_limit(word) && !ROLES.contains(&word.as_str())
+        })
         .collect()
 }
 
@@ -273,9 +585,22 @@ mod tests {
         ] {
             assert!(is_sent_from(line), "{line}");
         }
-        for line in
-            ["Sent from my iPhone, do not run it", "sent from me but not approved", "It was sent from here", "approve"]
-        {
+        for line in [
+            "Sent from my iPhone, do not run it",
+            "sent from me but not approved",
+            "It was sent from here",
+            "approve",
+            "sent by accounting yesterday",
+            "sent from staging only",
+            "von meinem Chef untersagt",
+            "envoyé par erreur hier",
+            "enviado por error ayer",
+            "inviato da Marco ieri",
+            "wysłane przez pomyłkę",
+            "確認してから送信",
+            "从我的角度看不行",
+            "발신은 회사에서 보냄",
+        ] {
             assert!(!is_sent_from(line), "{line}");
         }
     }
@@ -284,13 +609,17 @@ mod tests {
     fn a_second_thought_is_no_contact_line() {
         let phrases = Phrases::default();
         for line in [
-            "Head of Operations | Example GmbH",
-            "Alex Meyer",
+            "Example GmbH | Berlin",
             "Tel. +49 30 1234-5",
             "https://example.org",
             "株式会社サンプル",
+            "alex@example.org",
         ] {
-            assert!(is_contact(line, &phrases), "{line}");
+            assert!(is_contact(line, false, &phrases), "{line}");
+        }
+        for line in ["Head of Operations", "Alex Meyer", "Example Street 5, Berlin"] {
+            assert!(is_contact(line, true, &phrases), "{line}");
+            assert!(!is_contact(line, false, &phrases), "nobody has signed: {line}");
         }
         for line in [
             "Actually Wait",
@@ -302,8 +631,15 @@ mod tests {
             "Denied",
             "Staging Only",
             "Hm?",
+            "Staging",
+            "For Staging",
+            "Dry Run",
+            "Max 3",
+            "Montag Abend",
+            "Condition: Staging",
+            "株式会社Xは除く",
         ] {
-            assert!(!is_contact(line, &phrases), "{line}");
+            assert!(!is_contact(line, true, &phrases), "{line}");
         }
     }
 }

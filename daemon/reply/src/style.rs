@@ -1,13 +1,17 @@
-use crate::colour::{Colour, Paint, colour};
+use std::borrow::Cow;
+
+use crate::colour::{Ground, Paint, colour, ground};
 
 /// What a style says that matters for whether text is seen.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Style {
     pub(crate) hidden: bool,
+    /// Whether `display` takes it away; the last word holds.
+    pub(crate) display_none: Option<bool>,
     /// Size of the letters is nothing; a size below ends it.
     pub(crate) no_size: Option<bool>,
     pub(crate) colour: Option<Paint>,
-    pub(crate) background: Option<Colour>,
+    pub(crate) background: Option<Ground>,
     pub(crate) struck: bool,
     /// A border was taken away, as by the indent of a mail program.
     pub(crate) borderless: bool,
@@ -19,12 +23,12 @@ pub(crate) fn declarations(text: &str) -> Style {
     let mut no_height = false;
     let mut cut = false;
     let mut off = false;
-    for declaration in text.split(';') {
+    for declaration in without_comments(text).split(';') {
         let Some((name, value)) = declaration.split_once(':') else { continue };
         let value = value.trim().trim_end_matches("!important").trim().to_ascii_lowercase();
         let zero = is_zero(&value);
         match name.trim().to_ascii_lowercase().as_str() {
-            "display" => style.hidden |= value == "none",
+            "display" => style.display_none = Some(value == "none"),
             "visibility" => style.hidden |= value == "hidden" || value == "collapse",
             "mso-hide" => style.hidden |= value == "all",
             "opacity" => style.hidden |= value.parse::<f32>().is_ok_and(|opacity| opacity <= 0.05),
@@ -44,12 +48,8 @@ pub(crate) fn declarations(text: &str) -> Style {
             }
             "transform" => style.hidden |= value.contains("scale(0)"),
             "color" => style.colour = colour(&value).or(style.colour),
-            "background-color" | "background" => {
-                let solid = |word| match colour(word)? {
-                    Paint::Solid(seen) => Some(seen),
-                    Paint::Clear => None,
-                };
-                style.background = value.split_whitespace().find_map(solid).or(style.background);
+            "background-color" | "background" | "background-image" => {
+                style.background = ground(&value).or(style.background);
             }
             "text-decoration" | "text-decoration-line" => style.struck |= value.contains("line-through"),
             "border" | "border-left" => style.borderless |= value.starts_with("none") || zero,
@@ -89,7 +89,8 @@ impl Rule {
 pub(crate) fn sheet(text: &str) -> Vec<Rule> {
     const MOST: usize = 500;
     let mut rules = vec![];
-    let mut rest = text;
+    let text = without_comments(text);
+    let mut rest = &text[..];
     while let Some(open) = rest.find('{') {
         let selectors =
             rest[..open].rsplit(['}', ';']).next().unwrap_or_default().trim().trim_start_matches("<!--").trim();
@@ -119,6 +120,21 @@ pub(crate) fn sheet(text: &str) -> Vec<Rule> {
         rest = &after[close..];
     }
     rules
+}
+
+fn without_comments(text: &str) -> Cow<'_, str> {
+    if !text.contains("/*") {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        plain.push_str(before);
+        plain.push(' ');
+        rest = comment.split_once("*/").map_or("", |(_, after)| after);
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
 }
 
 /// Where a block that may hold blocks ends.
@@ -176,10 +192,13 @@ mod tests {
             "text-indent:-9999px",
             "mso-hide:all",
         ] {
-            assert!(declarations(hides).hidden, "{hides}");
+            let style = declarations(hides);
+            assert!(style.hidden || style.display_none == Some(true), "{hides}");
         }
         for shows in [
             "display:block",
+            "display:none;display:block",
+            "/* display:none */",
             "font-size:0.9em",
             "opacity:0.9",
             "max-height:0",
@@ -188,7 +207,7 @@ mod tests {
             "color:red",
         ] {
             let style = declarations(shows);
-            assert!(!style.hidden && style.no_size != Some(true), "{shows}");
+            assert!(!style.hidden && style.display_none != Some(true) && style.no_size != Some(true), "{shows}");
         }
         assert_eq!(declarations("font-size:0px").no_size, Some(true));
         assert_eq!(declarations("font:0/0 a").no_size, Some(true));
@@ -196,9 +215,13 @@ mod tests {
 
     #[test]
     fn a_sheet_gives_its_plain_rules() {
-        let rules = sheet("p{margin:0} .pre, #x{display:none} @media print { p { display:none } } b.k{font-size:0}");
-        let hidden =
-            |tag: &str, class: &str, id: &str| rules.iter().any(|rule| rule.fits(tag, class, id) && rule.style.hidden);
+        let rules = sheet(
+            "p{margin:0} /* .a{display:none} */ .pre, #x{display:none} @media print { p { display:none } } b.k{font-size:0}",
+        );
+        let hidden = |tag: &str, class: &str, id: &str| {
+            rules.iter().any(|rule| rule.fits(tag, class, id) && rule.style.display_none == Some(true))
+        };
         assert!(hidden("div", "a pre", "") && hidden("div", "", "x") && !hidden("p", "", ""));
+        assert!(!hidden("p", "a", ""), "a comment is no rule");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use ow_reply::{Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
+use ow_reply::{Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain, option};
 
 static PHRASES: LazyLock<Phrases> = LazyLock::new(Phrases::default);
 
@@ -433,6 +433,89 @@ fn doubts_decide_nothing() {
             "APPROVEDENY",
             "no-approve",
             "non-approved",
+            // Cut as a quote's introduction, a header block or a rule, these would leave a bare yes.
+            "approve\n\nbut only the part you wrote:\n> staging",
+            "Approve\n\nOnly what you said:\n> rm -rf build/",
+            "approve\n\nExcept the one that Bob wrote:\n> rm x",
+            "approve\n— but as I said, not the production one",
+            "approve\n-- as I said, only staging",
+            "Genehmigt\n– wie ich schrieb, nur Staging",
+            "approve\n\nOn 2026-03-01 I wrote what must hold:\nonly staging",
+            "Approve\nFrom: 9:00\nTo: 17:00\nDate: Monday, not before",
+            "Approvato\nDa: lunedì\nA: venerdì\nData: dal 3 marzo",
+            "Genehmigt\nVon: Montag\nAn: Freitag\nDatum: ab 3. März",
+            "approve\n*From:* now on\n*To:* staging\n*Subject:* to review",
+            "approve\n\nTo: staging only\nFrom: Monday\nDate: x",
+            "approve\n\nreply above this line only if staging",
+            "approve\nNO> production",
+            "> Shall the backup of the production database be run tonight as planned?\napprove\n> -- \n> owd",
+            "approve\n--\nbut not on production",
+            // As a gateway's warning or a company's footer.
+            "Warning: do not run this outside business hours\n\nApprove",
+            "Caution: do not send to external customers, internal ones alone.\n\nApproved.",
+            "Achtung: bitte nicht extern versenden, sonst gibt es Ärger damit.\n\nGenehmigt",
+            "Attention : ne pas envoyer à l'extérieur de la société, merci\n\napprouvé",
+            "Attenzione: non inviare a nessun indirizzo esterno, grazie mille\n\napprovato",
+            "Let op: niet naar buiten sturen voordat ik het heb gezien\n\nakkoord",
+            "Uwaga: nie wysyłać na zewnątrz przed poniedziałkiem proszę\n\nzatwierdzam",
+            "approve\n\nThis email is confidential so send it to Bob alone",
+            "approve\n\nThis message must not be sent to the privileged list",
+            "oui\n\nCe message est confidentiel donc à Bob seul",
+            "sí\n\nEste correo es confidencial así que a Bob y a nadie más",
+            "ja\n\nDiese Nachricht ist vertraulich, daher an Bob allein senden",
+            "sim\n\nEste email é confidencial, enviar ao Bob e a mais ninguém",
+            "approvato\n\nQuesta email è riservata, mandala a Bob e basta",
+            "akkoord\n\nDit bericht is vertrouwelijk, stuur het naar Bob",
+            "tak\n\nTa wiadomość jest poufna, wyślij ją do Boba",
+            "承認\n\nこのメールは機密なのでBobにだけ送ること",
+            "批准\n\n此邮件涉及机密，请改发给张三",
+            "승인\n\n이 메일은 기밀이므로 김과장에게 보내야 함",
+            // As the line of a phone.
+            "承認します\n確認してから送信",
+            "承認\n月曜になってから送信",
+            "同意\n从我的角度看不行",
+            "批准\n发送自测试环境即可",
+            "승인\n내일 회사에서 보냄",
+            "genehmigt\nvon meinem Chef untersagt",
+            "Genehmigt\ngesendet von Bob gestern schon",
+            "approve\nsent by mistake",
+            "yes\nsent by accounting yesterday",
+            "approuvé\nenvoyé par erreur hier",
+            "aprobado\nenviado por error ayer",
+            "aprovado\nenviado pelo Bruno ontem",
+            "approvato\ninviato da Marco ieri",
+            "akkoord\nverzonden met fout",
+            "zatwierdzam\nwysłane przez pomyłkę",
+            // As a greeting, a signature or a name.
+            "Hello wait please\napprove",
+            "Hey hold on,\nyes",
+            "Morning only\nApproved",
+            "Hello not yet,\napprove",
+            "Hallo bitte warten,\ngenehmigt",
+            "Hola espera un momento,\naprobado",
+            "Bonjour attendez svp,\napprouvé",
+            "Ciao aspetta un attimo,\napprovato",
+            "Hoi wacht even,\nakkoord",
+            "Cześć czekaj chwilę,\nzatwierdzam",
+            "Olá espere um pouco,\naprovado",
+            "Hi staging only!\nApprove",
+            "Approved, thanks\nStaging",
+            "Approve\nThanks\nTomorrow Morning",
+            "Approved, thanks\nFor Staging",
+            "Approve\n\nThanks\nCondition: Staging",
+            "Approve, thanks\nMax 3",
+            "Approve, thanks\nDry Run",
+            "Genehmigt, danke\nMontag Abend",
+            "Oui, merci\nDemain Matin",
+            "Sí, gracias\nMañana Temprano",
+            "Zatwierdzam, dziękuję\nPoniedziałek",
+            "承認\nよろしくお願いします\n株式会社Xは除く",
+            // A no that says yes.
+            "No. please go ahead with it then",
+            "no, it is fine to run it",
+            "no, please do approve",
+            "No, I have no objection.",
+            "Nein.\nKeine Einwände.",
         ],
     );
 }
@@ -473,6 +556,15 @@ fn questions_take_words_numbers_and_labels() {
     }
     let numbers = Kind::Question { options: vec!["3".into(), "2".into()] };
     assert_eq!(of_kind("2", &numbers).answer.as_deref(), Some("2"));
+    let sizes = Kind::Question { options: vec!["5".into(), "10".into(), "15".into()] };
+    assert_eq!(of_kind("3", &sizes).answer.as_deref(), Some("3"), "among numbers it is no place");
+    let options = ["2".to_owned(), "Later".to_owned()];
+    for (text, expected) in
+        [("2", Some("2")), ("later", Some("Later")), ("1", None), ("3", None), ("0", None), ("no", None)]
+    {
+        assert_eq!(option(text, &options).map(|(_, label)| &label[..]), expected, "{text}");
+    }
+    assert_eq!(option("1", &[]), None);
     let free = Kind::Question { options: vec![] };
     assert_eq!(of_kind("Two lines:\n1. a\n2. b", &free).answer.as_deref(), Some("Two lines:\n1. a\n2. b"));
     assert_eq!(of_kind("Thanks", &free).answer.as_deref(), Some("Thanks"));
@@ -545,6 +637,47 @@ fn text_and_html_must_agree() {
     assert_eq!(alternative("approve deny", "<s>approve</s> deny").decision, "none");
 }
 
+/// What reads as a condition is one, though a mail program would have written it much like this.
+#[test]
+fn a_text_of_a_kind_that_is_not_read_keeps_a_yes_from_deciding() {
+    let with = |kind: &str, second: &str| {
+        proven(
+            &format!("MIME-Version: 1.0\nContent-Type: {kind}; boundary=b\n"),
+            &format!("--b\nContent-Type: text/plain\n\napprove\n--b\n{second}\n--b--\n"),
+        )
+    };
+    for kind in ["multipart/mixed", "multipart/related"] {
+        for second in ["text/enriched", "text/markdown", "text/x-note"] {
+            let found = with(kind, &format!("Content-Type: {second}\n\nbut only staging"));
+            assert_eq!(found.decision, "none", "{kind} {second}: {found:?}");
+        }
+    }
+    let found = with("multipart/related", "Content-Type: image/png\nContent-ID: <a>\n\nx");
+    assert_eq!(found.decision, "approve", "{found:?}");
+}
+
+#[test]
+fn an_address_is_no_name_to_sign_a_condition_with() {
+    for (from, body) in [
+        ("staging@example.org", "approve staging"),
+        ("Dev Team <dev@example.org>", "approve\ndev"),
+        ("test@example.org", "Yes, test"),
+    ] {
+        let address = from.trim_end_matches('>').rsplit('<').next().expect("one");
+        let context = Context {
+            pending: &[Pending { id: "aaaa1111bbbb".into(), kind: Kind::Approval, state: State::Pending }],
+            kind: &Kind::Approval,
+            approvers: &[address.into()],
+            proof: Proof::Relay("mx.example.net"),
+            now: "2026-03-03T08:30:00Z".parse().expect("an instant"),
+            phrases: &PHRASES,
+        };
+        let headers = "To: agent@example.net\nDate: Tue, 3 Mar 2026 09:20:11 +0100\n";
+        let mail = format!("{PROOF}From: {from}\n{headers}{SUBJECT}\n{body}\n");
+        assert_eq!(explain(Message::Mail(mail.as_bytes()), &context).decision, "none", "{mail}");
+    }
+}
+
 #[test]
 fn hidden_and_struck_text_in_html() {
     all(
@@ -573,6 +706,20 @@ fn hidden_and_struck_text_in_html() {
             "<blockquote type='cite'>approve</blockquote>",
             "<p>approve</p><blockquote style='margin:0 0 0 40px;border:none'>not on prod</blockquote>",
             "app<span style='display:none'>x</span>rove?",
+            "<div style='white-space:pre-wrap'><s>approve</s></div>",
+            "<pre><del>approve</del></pre>",
+            "<p>approve <span style='background:teal;color:white'>not production</span></p>",
+            "<p>approve</p><table><tr><td style='background:maroon;color:#fff'>NOT before Monday</td></tr></table>",
+            "<p>approve</p><table><tr><td bgcolor='darkblue' style='color:white'>staging only</td></tr></table>",
+            "<p>approve</p><div style='background:linear-gradient(#333,#000);color:white'>staging only</div>",
+            "<p>approve</p><div style='background:#fff;background-image:url(x);color:white'>staging only</div>",
+            "<style>/* .note{display:none} */</style><p>approve</p><p class='note'>staging only</p>",
+            "<style>/* c */ @media print { .a{color:red} .note{display:none} }</style><p>approve</p><p class='note'>staging only</p>",
+            "<p>approve</p><p style='display:none;display:block'>staging only</p>",
+            "<style>.x{display:none}</style><p>approve</p><p class='x' style='display:block'>staging only</p>",
+            "<p>approve</p><div id='Signature'><p>staging only</p></div>",
+            "<p>approve</p><svg><text>staging only</text></svg>",
+            "<p>approve</p><textarea>staging only</textarea>",
         ],
     );
 }

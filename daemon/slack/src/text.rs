@@ -21,7 +21,18 @@ pub fn plain(text: &str, bot: &str) -> String {
     }
     typed.push_str(rest);
     let typed = with_signs(&typed);
-    typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    with_marked_quote(&typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+}
+
+/// In Slack `>>>` quotes all that follows it, which is marked here line by line as everywhere else.
+fn with_marked_quote(typed: &str) -> String {
+    let mut quoted = false;
+    let marked = typed.split('\n').map(|line| {
+        let mark = if quoted { "> " } else { "" };
+        quoted |= line.trim_start().starts_with(">>>");
+        format!("{mark}{line}")
+    });
+    marked.collect::<Vec<_>>().join("\n")
 }
 
 /// Writes out what stands in `<…>`.
@@ -137,6 +148,8 @@ mod tests {
             (":tada: 10:30: done", ":tada: 10:30: done"),
             ("::+1:", ":👍"),
             ("a < b", "a < b"),
+            ("&gt;&gt;&gt; Bob said\nyes", ">>> Bob said\n> yes"),
+            ("no\n&gt; yes\nwait", "no\n> yes\nwait"),
         ] {
             assert_eq!(plain(text, "UBOT"), typed, "{text}");
         }

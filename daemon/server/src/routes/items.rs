@@ -109,30 +109,7 @@ fn read_answer(request: AnswerRequest, item: &Item) -> Result<Answer, Problem> {
                 },
                 _ => &[],
             };
-            Answer::Text { text: chosen(text, options).unwrap_or(text).into() }
+            Answer::Text { text: ow_reply::option(text, options).map_or(text, |(_, label)| label).into() }
         }
     })
-}
-
-/// The option that a text stands for: its label, else its number from 1.
-fn chosen<'o>(text: &str, options: &'o [String]) -> Option<&'o str> {
-    let label = options.iter().find(|option| option.eq_ignore_ascii_case(text));
-    let number = || text.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
-    label.or_else(number).map(String::as_str)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_options_label_goes_before_its_number() {
-        let options = ["2".to_owned(), "Later".to_owned()];
-        for (text, expected) in
-            [("2", Some("2")), ("1", Some("2")), ("later", Some("Later")), ("3", None), ("0", None), ("no", None)]
-        {
-            assert_eq!(chosen(text, &options), expected, "{text}");
-        }
-        assert_eq!(chosen("1", &[]), None);
-    }
 }
