@@ -57,6 +57,10 @@ const VERBS: &[&str] = &[
     "כתבה",
     "كتب",
     "said",
+    "쓴 글",
+    "quoting",
+    "zitat von",
+    "zitiert von",
 ];
 
 /// How an attribution begins, where it does not begin with a digit or a short day ("mar.", "wt."); in lower case.
@@ -158,7 +162,8 @@ pub(crate) fn introduces_unmarked(joined: &str) -> bool {
 /// Whether a line may be the first one of an attribution that goes on below.
 pub(crate) fn may_open(line: &str) -> bool {
     let text = plain(line);
-    text.bytes().any(|byte| byte.is_ascii_digit()) && opens(&text)
+    let sender = text.contains('@') && text.ends_with('>');
+    sender || (text.bytes().any(|byte| byte.is_ascii_digit()) && opens(&text))
 }
 
 fn opens(text: &str) -> bool {

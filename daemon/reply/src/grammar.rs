@@ -1,6 +1,6 @@
 use crate::doubt::{doubts, limits};
 use crate::phrase::Phrases;
-use crate::signature::{is_contact, is_name};
+use crate::signature::{is_contact, is_name, looks_like_a_name};
 use crate::words::{Piece, What, edged, folded, lines, pieces};
 
 /// What kind of item a reply answers.
@@ -89,8 +89,9 @@ fn said(text: &str) -> Vec<Said<'_>> {
         .into_iter()
         .map(edged)
         .filter(|line| {
-            // A ruler says nothing.
+            // A ruler says nothing, nor does the dash above a name.
             let ruler = line.chars().count() > 2 && line.chars().all(|letter| "-_=*~—–─".contains(letter));
+            let ruler = ruler || matches!(*line, "—" | "–" | "__" | "_");
             !line.is_empty() && !ruler
         })
         .map(|line| Said { text: line, at: line.as_ptr() as usize - base, pieces: pieces(line) })
@@ -103,8 +104,7 @@ fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
     let body = &said[greeted(&said, phrases)..];
     let mut approved = false;
     let mut signed = 0;
-    // Whose name is not known may sign by any.
-    let mut named = names.is_empty();
+    let mut named = false;
     for line in body {
         if signed == 0
             && let Some(rest) = after_allow(&line.pieces, phrases)
@@ -121,6 +121,8 @@ fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
             continue;
         }
         let name = is_name(line.text, names);
+        // Whose name is not known may sign with any.
+        let name = name || (names.is_empty() && signed > 0 && !named && looks_like_a_name(line.text));
         let closes = name || is_sign_off(&line.pieces, names, phrases);
         if !approved || !(closes || (signed > 0 && is_contact(line.text, named, phrases))) {
             return false;
@@ -156,7 +158,7 @@ fn greeted(said: &[Said<'_>], phrases: &Phrases) -> usize {
 
 /// What stands in a line after its allow phrases and their marks; none if it does not begin with one.
 fn after_allow<'a>(line: &'a [Piece], phrases: &Phrases) -> Option<&'a [Piece]> {
-    let mut rest = line.strip_prefix_mark('!');
+    let mut rest = line.strip_prefix_mark('¡');
     rest = &rest[phrases.allows(rest)?..];
     loop {
         let after = after_marks(rest)?;
@@ -221,7 +223,7 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
     let said = said(text);
     let body = &said[greeted(&said, phrases)..];
     let Some(first) = body.first() else { return Denial::None };
-    let line = first.pieces.strip_prefix_mark('!');
+    let line = first.pieces.strip_prefix_mark('¡');
     let skipped = first.pieces.len() - line.len();
     let Some(mut taken) = phrases.denies(line) else { return Denial::None };
     while let Some(more) = line.get(taken).and_then(|next| match next.what {
@@ -295,7 +297,7 @@ fn without_sign_off<'a>(text: &'a str, names: &[String], phrases: &Phrases) -> &
         let line = &said[at];
         if is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names) {
             end = at;
-        } else if !is_contact(line.text, true, phrases) {
+        } else if !is_contact(line.text, true, phrases) && !looks_like_a_name(line.text) {
             break;
         }
     }
@@ -325,7 +327,16 @@ pub fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a Strin
     };
     let is_digit = |letter: char| plain_digit(letter).is_ascii_digit();
     let wanted = bare(text);
-    let by_label = options.iter().position(|label| bare(label) == wanted);
+    // `2) us-east` names one twice.
+    let twice = |at: usize, label: &str| {
+        wanted.strip_prefix(&(at + 1).to_string()).is_some_and(|rest| {
+            rest.strip_prefix([')', '.', ':']).is_some_and(|rest| folded(rest.trim()) == bare(label))
+        })
+    };
+    let by_label = options
+        .iter()
+        .position(|label| bare(label) == wanted)
+        .or_else(|| options.iter().enumerate().position(|(at, label)| twice(at, label)));
     let by_number = || {
         let number = wanted.trim_start_matches("option").trim_start_matches([' ', '#']);
         let numbers = options.iter().any(|label| bare(label).chars().all(is_digit));

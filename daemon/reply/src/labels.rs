@@ -75,6 +75,7 @@ const TIME: &[&str] = &[
 ];
 
 const OTHER: &[&str] = &[
+    "수신",
     "sent",
     "date",
     "to",
@@ -211,6 +212,12 @@ const ORIGINAL: &[&str] = &[
     "원본 메일",
     "원본메일",
     "reply message",
+    "original appointment",
+    "ursprüngliche mail",
+    "mail original",
+    "邮件原件",
+    "原始信息",
+    "원본 이메일",
 ];
 
 const FORWARDED: &[&str] = &[
@@ -290,6 +297,11 @@ pub(crate) fn is_original_marker(line: &str) -> bool {
     ruled(line).is_some_and(|inner| named(&inner) || introduced(&inner)) || is_reply_marker(line)
 }
 
+/// Whether a bare `Original Message` stands above a block of headers.
+pub(crate) fn is_headed_original<'a>(line: &str, below: impl IntoIterator<Item = &'a str>) -> bool {
+    ORIGINAL.contains(&line.trim().trim_end_matches(':').to_lowercase().as_str()) && is_header_block(below)
+}
+
 /// `##- Please type your reply above this line -##`
 fn is_reply_marker(line: &str) -> bool {
     let inner = line.trim().trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
@@ -300,7 +312,7 @@ fn is_reply_marker(line: &str) -> bool {
 
 fn is_ruled_on_both_sides(line: &str) -> bool {
     const RULE: usize = 3;
-    let is_mark = |letter: &char| matches!(letter, '-' | '_' | '=' | '#' | '*' | '—' | '–' | '─');
+    let is_mark = |letter: &char| matches!(letter, '-' | '_' | '=' | '#' | '*' | '—' | '–' | '─' | '‐');
     let line = line.trim();
     line.chars().take_while(is_mark).count() >= RULE && line.chars().rev().take_while(is_mark).count() >= RULE
 }
@@ -321,8 +333,9 @@ pub(crate) fn is_rule(line: &str) -> bool {
 /// The text between two rules, in lower case.
 fn ruled(line: &str) -> Option<String> {
     let line = line.trim().trim_matches(['*', ' ']);
-    let inner = line.trim_matches(['-', '_', '=', ' ', '\u{a0}', '—', '–', '─']);
-    let dashes = line.chars().take_while(|letter| matches!(letter, '-' | '_' | '=' | '—' | '–' | '─')).count();
+    let line = line.replace("&nbsp;", " ").replace('’', "'");
+    let inner = line.trim_matches(['-', '_', '=', ' ', '\u{a0}', '—', '–', '─', '‐']);
+    let dashes = line.chars().take_while(|letter| matches!(letter, '-' | '_' | '=' | '—' | '–' | '─' | '‐')).count();
     (dashes >= 2 && !inner.is_empty()).then(|| inner.trim_end_matches(':').to_lowercase())
 }
 

@@ -83,7 +83,8 @@ impl Mail {
                 .to_owned(),
             date: message.date().and_then(|date| Timestamp::from_second(date.to_timestamp()).ok()),
             invites: walk.invites,
-            unreadable: walk.unreadable,
+            // Of two subjects a person sees one, and not everybody the same.
+            unreadable: walk.unreadable || message.header_values("Subject").count() > 1,
             returned: walk.returned,
             parts: walk.seen,
             plain,

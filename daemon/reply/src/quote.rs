@@ -1,6 +1,6 @@
 use crate::attribution::{WRAPPED, introduces, introduces_unmarked, may_open};
 use crate::doubt::is_doubt;
-use crate::labels::{is_forward_marker, is_header_block, is_original_marker, is_rule};
+use crate::labels::{is_forward_marker, is_headed_original, is_header_block, is_original_marker, is_rule};
 use crate::signature::without_signature;
 
 /// A line as a person sees it; `depth` is how deep its quote is, 0 what the sender wrote.
@@ -149,6 +149,7 @@ fn begins_unmarked(lines: &[Line], at: usize) -> bool {
     if is_original_marker(text)
         || is_forward_marker(text)
         || is_header_block(rest.iter().map(|line| line.text.as_str()))
+        || is_headed_original(text, rest[1..].iter().map(|line| line.text.as_str()))
     {
         return true;
     }

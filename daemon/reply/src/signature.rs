@@ -5,7 +5,7 @@ use crate::words::{What, edged, folded, pieces};
 
 /// A line longer than this was not put there by a phone.
 const SENT_FROM_LENGTH: usize = 100;
-const SENT_FROM_WORDS: usize = 9;
+const SENT_FROM_WORDS: usize = 12;
 
 /// What such a line names: it is one only with a device or a program in it.
 const DEVICES: &[&str] = &[
@@ -393,7 +393,8 @@ fn disclaimer(lines: &[&str]) -> Option<usize> {
         let above = at.checked_sub(1).map_or("", |above| lines[above]);
         let apart = above.trim().is_empty() || above.trim().chars().all(|letter| "-_=*─".contains(letter));
         let text = folded(edged(lines[at]));
-        apart && OPENINGS.iter().any(|opening| text.starts_with(opening))
+        let opens = OPENINGS.iter().any(|opening| text.starts_with(opening));
+        opens && (apart || hits(&text, TELLING) >= 3)
     };
     let at = (1..lines.len()).find(|at| begins(*at))?;
     let footer = folded(&lines[at..].join(" "));
@@ -431,6 +432,9 @@ fn is_sent_from(line: &str) -> bool {
         words.truncate(at);
     }
     let words = words.trim().trim_end_matches(['.', '。']);
+    let words =
+        words.strip_suffix("please excuse my brevity").map_or(words, |rest| rest.trim_end().trim_end_matches('.'));
+    let words = words.split(", an at&t").next().unwrap_or(words);
     if words == "sent from yahoo mail. get the app" {
         return true;
     }
@@ -459,6 +463,19 @@ pub(crate) fn is_name(line: &str, names: &[String]) -> bool {
         }
     }
     (1..=4).contains(&own)
+}
+
+/// Whether the line may be a person's name: a few words that begin with capitals, and neither doubt nor limit.
+pub(crate) fn looks_like_a_name(line: &str) -> bool {
+    let line = edged(line);
+    let capital = |word: &str| {
+        word.starts_with(char::is_uppercase)
+            && word.chars().all(|letter| letter.is_alphabetic() || "-.'’".contains(letter))
+    };
+    (1..=3).contains(&line.split_whitespace().count())
+        && line.split_whitespace().all(capital)
+        && !doubts(line)
+        && !limits(line)
 }
 
 /// Whether the line is one of those that stand under a name: a title, a company, a number, an address; it says nothing.
@@ -508,6 +525,75 @@ pub(crate) fn is_contact(line: &str, named: bool, phrases: &Phrases) -> bool {
         "lda",
         "ltda",
     ];
+    const TITLES: &[&str] = &[
+        "head of",
+        "director",
+        "manager",
+        "engineer",
+        "developer",
+        "architect",
+        "lead",
+        "officer",
+        "president",
+        "assistant",
+        "consultant",
+        "analyst",
+        "administrator",
+        "founder",
+        "partner",
+        "professor",
+        "dr.",
+        "ph.d",
+        "ceo",
+        "cto",
+        "cfo",
+        "coo",
+        "chief",
+        "department",
+        "division",
+        "sales",
+        "marketing",
+        "finance",
+        "operations",
+        "support",
+        "specialist",
+        "designer",
+        "scientist",
+        "secretary",
+        "university",
+        "institute",
+        "leiter",
+        "entwickler",
+        "geschäftsführ",
+        "abteilung",
+        "vorstand",
+        "ingenieur",
+        "direct",
+        "responsable",
+        "gérant",
+        "ingénieur",
+        "développeu",
+        "gerente",
+        "ingenier",
+        "desarrollador",
+        "engenheir",
+        "desenvolvedor",
+        "responsabile",
+        "sviluppator",
+        "ingegner",
+        "hoofd",
+        "ontwikkelaar",
+        "kierownik",
+        "dyrektor",
+        "inżynier",
+        "programista",
+        "部",
+        "課長",
+        "経理",
+        "工程师",
+        "팀장",
+        "부장",
+    ];
     let line = edged(line);
     let count = line.split_whitespace().count();
     if count == 0 || count > WORDS || line.contains(['?', '!', '…', '"', '“', '„', '«', '？', '！', '。']) {
@@ -544,7 +630,8 @@ pub(crate) fn is_contact(line: &str, named: bool, phrases: &Phrases) -> bool {
         || digits >= DIGITS
         || line.split_whitespace().any(|word| is_address(word) || company(word))
         || line.contains(" | ");
-    looks && (certain || (named && (digits == 0 || line.contains(','))))
+    let titled = hits(line, TITLES) > 0 || (digits > 0 && line.contains(','));
+    looks && (certain || (named && titled))
 }
 
 /// The words of a name or an address by which its owner signs; not those that could be a condition.
@@ -582,6 +669,9 @@ mod tests {
             "发自我的 iPhone",
             "나의 iPhone에서 보냄",
             "Sent with Proton Mail secure email.",
+            "Diese Nachricht wurde von meinem Android-Gerät mit K-9 Mail gesendet.",
+            "Sent from my Android device with K-9 Mail. Please excuse my brevity.",
+            "Sent via the Samsung Galaxy S21, an AT&T 5G smartphone",
         ] {
             assert!(is_sent_from(line), "{line}");
         }
@@ -617,7 +707,8 @@ mod tests {
         ] {
             assert!(is_contact(line, false, &phrases), "{line}");
         }
-        for line in ["Head of Operations", "Alex Meyer", "Example Street 5, Berlin"] {
+        assert!(looks_like_a_name("Alex Meyer") && !looks_like_a_name("Skip Tests"));
+        for line in ["Head of Operations", "Example Street 5, Berlin"] {
             assert!(is_contact(line, true, &phrases), "{line}");
             assert!(!is_contact(line, false, &phrases), "nobody has signed: {line}");
         }

@@ -205,6 +205,14 @@ const FORWARD_PREFIXES: &[&str] = &[
     "enc",
     "i",
     "doorst",
+    "doorgestuurd",
+    "weitergeleitet",
+    "transféré",
+    "reenviado",
+    "encaminhada",
+    "inoltrato",
+    "przekazane",
+    "recall",
     "pd",
     "vs",
     "vb",
@@ -334,7 +342,8 @@ mod tests {
 
     #[test]
     fn the_outermost_prefix_tells_a_forward() {
-        for subject in ["fwd: x", "fw: re: x", "wg: x", "[external] tr: x", "转发: x", "[fwd: x]"] {
+        for subject in ["fwd: x", "fw: re: x", "wg: x", "[external] tr: x", "转发: x", "[fwd: x]", "weitergeleitet: x"]
+        {
             assert_eq!(first_prefix(subject), Some(Prefix::Forward), "{subject}");
         }
         for subject in ["re: x", "aw: aw: re: [external] fwd: x", "[ext] re: fwd: x", "re[2]: x", "回复：x"] {

@@ -510,6 +510,11 @@ fn doubts_decide_nothing() {
             "Sí, gracias\nMañana Temprano",
             "Zatwierdzam, dziękuję\nPoniedziałek",
             "承認\nよろしくお願いします\n株式会社Xは除く",
+            "approve\n\nThanks\nSkip Tests",
+            "approve\n\nThanks\nRevoke",
+            "!approve",
+            "! ja",
+            "!承認",
             // A no that says yes.
             "No. please go ahead with it then",
             "no, it is fine to run it",
@@ -565,6 +570,9 @@ fn questions_take_words_numbers_and_labels() {
         assert_eq!(option(text, &options).map(|(_, label)| &label[..]), expected, "{text}");
     }
     assert_eq!(option("1", &[]), None);
+    let regions = ["eu-west".to_owned(), "us-east".to_owned()];
+    assert_eq!(option("2) us-east", &regions).map(|(at, _)| at), Some(2));
+    assert_eq!(option("1) us-east", &regions), None, "it contradicts itself");
     let free = Kind::Question { options: vec![] };
     assert_eq!(of_kind("Two lines:\n1. a\n2. b", &free).answer.as_deref(), Some("Two lines:\n1. a\n2. b"));
     assert_eq!(of_kind("Thanks", &free).answer.as_deref(), Some("Thanks"));
@@ -654,6 +662,42 @@ fn a_text_of_a_kind_that_is_not_read_keeps_a_yes_from_deciding() {
     }
     let found = with("multipart/related", "Content-Type: image/png\nContent-ID: <a>\n\nx");
     assert_eq!(found.decision, "approve", "{found:?}");
+}
+
+#[test]
+fn under_the_senders_name_stand_a_title_and_an_address_and_nothing_else() {
+    let decided = |body: &str| proven("Content-Type: text/plain; charset=utf-8\n", body).decision;
+    for signed in [
+        "Alex",
+        "\u{2014}\nAlex",
+        "Thanks,\nAlex Meyer\nHead of Operations | Example GmbH\nTel. +49 30 1234567",
+        "Alex\nSenior Engineer",
+        "Alex\nExample Street 5, Berlin",
+        "Kind regards,\n\nAlex Meyer\nHead of Operations | Example GmbH\nThis e-mail is confidential. If you are not the intended \
+         recipient, delete it.",
+        "Agent <agent@example.net>\n\u{4e8e}2026\u{5e74}3\u{6708}3\u{65e5}\u{5468}\u{4e8c} 09:12\u{5199}\u{9053}\u{ff1a}\n\n> q",
+        "Quoting Agent <agent@example.net>:\n> q",
+        "Original Message\nFrom: Agent <agent@example.net>\nSent: x\nTo: y\nSubject: z\n\nq",
+        "-----Message d\u{2019}origine-----\nDe : Agent <agent@example.net>\nEnvoy\u{e9} : x\n\u{c0} : y\nObjet : z\n\nq",
+    ] {
+        assert_eq!(decided(&format!("approve\n\n{signed}\n")), "approve", "{signed}");
+    }
+    for more in [
+        "Use The Staging Server",
+        "Staging",
+        "Dry Run",
+        "Delete The Database",
+        "Conditionally",
+        "Monday",
+        "Tomorrow",
+        "Forget It",
+    ] {
+        for name in ["Thanks", "Thanks\nAlex", "Alex Meyer", "Danke", "Kind regards\n\nAlex"] {
+            assert_eq!(decided(&format!("approve\n\n{name}\n{more}\n")), "none", "{name} {more}");
+        }
+    }
+    let twice = "Subject: [ow:cccc2222dddd]\n";
+    assert_eq!(proven(twice, "approve\n").decision, "none", "of two subjects nobody knows which was seen");
 }
 
 #[test]
