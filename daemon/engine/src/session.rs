@@ -49,6 +49,8 @@ pub(crate) struct Session<T> {
     began: Instant,
     /// It is a part of a call of this one.
     outer: Option<Outer>,
+    /// The call that has no end, and why.
+    lost: Option<(Position, String)>,
     is_end_told: bool,
 }
 
@@ -118,11 +120,23 @@ enum Way {
 pub(crate) enum CallEnd {
     Done(CallResult),
     Stopped,
-    /// Its process died; the journal says `Intended`.
+    /// Its process died, or its answer was lost; the journal says `Intended`.
     Lost(String),
 }
 
 impl CallEnd {
+    /// A tool that does not know whether its call took effect has no result to give.
+    fn unless_lost(self, repeatable: bool) -> Self {
+        match self {
+            Self::Done(CallResult { error: Some(CallError { kind: CallErrorKind::Lost, message }), .. })
+                if !repeatable =>
+            {
+                Self::Lost(message)
+            }
+            end => end,
+        }
+    }
+
     pub(crate) const fn result(&self) -> Option<&CallResult> {
         match self {
             Self::Done(result) => Some(result),
@@ -161,6 +175,7 @@ impl<T: Turn> Session<T> {
             next_seq,
             began: Instant::now(),
             outer: None,
+            lost: None,
             is_end_told: false,
         }
     }
@@ -370,16 +385,9 @@ impl<T: Turn> Session<T> {
     /// Runs a call that was journaled as intended. Needs nothing of the session, so that calls may run side by side.
     pub(crate) async fn carry_out(engine: &Engine, ready: Ready, stop: &Stop) -> Result<(CallEnd, u64), StoreError> {
         let began = Instant::now();
+        let repeatable = ready.clearance.repeatable;
         let end = match ready.way {
-            Way::Daemon(tool, of) => {
-                let result = tool.run(&ready.cleared, &of).await;
-                match result.error {
-                    Some(error) if error.kind == CallErrorKind::Stopped && !ready.clearance.repeatable => {
-                        CallEnd::Lost(error.message)
-                    }
-                    error => CallEnd::Done(CallResult { error, ..result }),
-                }
-            }
+            Way::Daemon(tool, of) => CallEnd::Done(tool.run(&ready.cleared, &of).await),
             Way::Helper(way) => {
                 let (helper, job) = *way;
                 let time = job.limits.time;
@@ -396,7 +404,7 @@ impl<T: Turn> Session<T> {
                         format!("it took longer than {time}"),
                     )),
                     HelperEnd::Stopped => CallEnd::Stopped,
-                    HelperEnd::Lost(why) if ready.clearance.repeatable => CallEnd::Done(CallResult::failed(
+                    HelperEnd::Lost(why) if repeatable => CallEnd::Done(CallResult::failed(
                         CallErrorKind::Failed,
                         format!("the call's process died: {why}"),
                     )),
@@ -404,7 +412,7 @@ impl<T: Turn> Session<T> {
                 }
             }
         };
-        Ok((end, millis(began.elapsed())))
+        Ok((end.unless_lost(repeatable), millis(began.elapsed())))
     }
 
     /// Folds in what became of a call. A lost one stays `Intended`: what became of it must be found out.
@@ -417,7 +425,10 @@ impl<T: Turn> Session<T> {
                 self.record(Fact::Done { position, result, took_ms });
             }
             CallEnd::Stopped => self.record(Fact::Stopped { position }),
-            CallEnd::Lost(why) => warn!(%position, %why, "the call's process died"),
+            CallEnd::Lost(why) => {
+                warn!(%position, %why, "what became of a call is not known");
+                self.lost = Some((position, why));
+            }
         }
     }
 
@@ -457,6 +468,12 @@ impl<T: Turn> Session<T> {
                 None => Reconciled::Unknown { why: format!("there is no tool `{}` any more", call.tool) },
             })
             .await
+        };
+        let found = match (found, self.lost.take()) {
+            (Reconciled::Unknown { why }, Some((lost, how))) if lost == position => {
+                Reconciled::Unknown { why: format!("{how}; {why}") }
+            }
+            (found, _) => found,
         };
         info!(%position, found = words::found(&found), "looked at what became of a call");
         self.record(Fact::Reconciled { position, found });

@@ -62,7 +62,7 @@ const fn wants(category: Category) -> &'static str {
 /// Why an unknown outcome is asked about.
 pub(crate) fn unknown(why: &str) -> String {
     format!(
-        "owd stopped before this call's end was on record, and {why}. It may or may not have taken effect. \
+        "The end of this call is not on record: {why}. It may or may not have taken effect. \
          Approve to run it again; deny to leave it at that."
     )
 }

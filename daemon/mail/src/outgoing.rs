@@ -250,7 +250,7 @@ impl DaemonTool for SendMail {
             let (Fault::Later { why, .. } | Fault::Never { why }) = not_sent.fault;
             return match not_sent.gone {
                 Gone::No => CallResult::failed(CallErrorKind::Failed, format!("it was not sent: {why}")),
-                Gone::Unknown => CallResult::failed(CallErrorKind::Stopped, why),
+                Gone::Unknown => CallResult::failed(CallErrorKind::Lost, why),
             };
         }
         let all: Vec<String> = arguments.to.iter().chain(&arguments.cc).map(|to| to.email.to_string()).collect();

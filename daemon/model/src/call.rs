@@ -126,6 +126,9 @@ pub enum CallErrorKind {
     Stopped,
     /// Nothing could be reached (no network, a name that does not resolve).
     Unreachable,
+    /// The answer was lost, and it may have taken effect. No call ends like this that has one: what became of it is
+    /// found out, or a person is asked.
+    Lost,
 }
 
 /// An address that the URL guard refused to reach.

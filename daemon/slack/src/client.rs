@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::Fault;
-use crate::fault::is_passing;
+use crate::fault::{is_doubtful, is_passing};
 use crate::websocket::{WebSocket, WebSocketError};
 
 /// Slack's own address.
@@ -127,7 +127,13 @@ impl Client {
         let sent = self.http.post(address).header(AUTHORIZATION, header).timeout(CALL).body(form(args));
         let sent = sent.header("content-type", "application/x-www-form-urlencoded; charset=utf-8").send().await;
         let mut response = sent.map_err(|error| {
-            later(None, format!("Slack cannot be reached ({method}): {}", cause(&error.without_url())))
+            let is_unsent = error.is_connect() || error.is_builder();
+            let why = cause(&error.without_url());
+            if is_unsent {
+                later(None, format!("Slack cannot be reached ({method}): {why}"))
+            } else {
+                Fault::Lost { why: format!("Slack did not answer ({method}): {why}") }
+            }
         })?;
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -143,21 +149,22 @@ impl Client {
                 Ok(Some(_)) => return Err(Fault::Never { method, error: "the answer is too long".into() }),
                 Ok(None) => break,
                 Err(error) => {
-                    return Err(later(
-                        None,
-                        format!("Slack's answer broke ({method}): {}", cause(&error.without_url())),
-                    ));
+                    let why = format!("Slack's answer broke ({method}): {}", cause(&error.without_url()));
+                    return Err(Fault::Lost { why });
                 }
             }
         }
         let answer: Value = match serde_json::from_slice(&body) {
             Ok(answer) if status.is_success() => answer,
-            Ok(_) | Err(_) => return Err(later(None, format!("Slack answered {status} to {method}"))),
+            Ok(_) | Err(_) => return Err(Fault::Lost { why: format!("Slack answered {status} to {method}") }),
         };
         if answer["ok"] == true {
             return Ok((answer, scopes));
         }
         let error = answer["error"].as_str().unwrap_or("no reason").to_owned();
+        if is_doubtful(&error) {
+            return Err(Fault::Lost { why: format!("Slack says of {method} only: {error}") });
+        }
         if is_passing(&error) {
             return Err(later(None, format!("Slack refuses {method} just now: {error}")));
         }

@@ -425,6 +425,11 @@ impl Desk {
                     sleep(after.unwrap_or(wait).min(LONGEST_WAIT)).await;
                     wait *= 2;
                 }
+                Err(Fault::Lost { why }) => {
+                    warn!(why, "a note to one person waits");
+                    sleep(wait).await;
+                    wait *= 2;
+                }
                 Err(fault @ Fault::Never { .. }) => {
                     warn!(%fault, "a note to one person was not taken");
                     return;

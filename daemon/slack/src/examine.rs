@@ -39,7 +39,7 @@ impl Hop {
 
     fn of(what: &str, fault: &Fault) -> Self {
         let remedy = match fault {
-            Fault::Later { .. } => "see whether this machine reaches slack.com, and try again",
+            Fault::Later { .. } | Fault::Lost { .. } => "see whether this machine reaches slack.com, and try again",
             Fault::Never { .. } => "follow the section on Slack of the README once more",
         };
         Self::wrong(format!("{what}: {fault}"), remedy)

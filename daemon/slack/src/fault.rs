@@ -6,17 +6,25 @@ pub enum Fault {
     /// It may work later, not before `after` if Slack said so.
     #[error("{why}")]
     Later { after: Option<Duration>, why: String },
+    /// It was sent, and no answer came that says whether it was done.
+    #[error("{why}")]
+    Lost { why: String },
     /// It will not work until a person changes something: `error` is Slack's word for it.
     #[error("Slack refuses {method}: {error}{}", remedy(error).map(|remedy| format!("; {remedy}")).unwrap_or_default())]
     Never { method: &'static str, error: String },
 }
 
 impl Fault {
+    /// Whether a person can change something so that the same call would be taken.
+    pub(crate) fn is_mendable(&self) -> bool {
+        self.error().is_some_and(|error| remedy(error).is_some())
+    }
+
     /// Slack's word for a refusal.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Later { .. } => None,
+            Self::Later { .. } | Self::Lost { .. } => None,
             Self::Never { error, .. } => Some(error),
         }
     }
@@ -36,18 +44,15 @@ fn remedy(error: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether it may have been done all the same: something broke on the way.
+pub(crate) fn is_doubtful(error: &str) -> bool {
+    matches!(error, "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout")
+}
+
 /// Whether a refusal is one of the moment.
 pub(crate) fn is_passing(error: &str) -> bool {
     matches!(
         error,
-        "ratelimited"
-            | "rate_limited"
-            | "internal_error"
-            | "fatal_error"
-            | "service_unavailable"
-            | "request_timeout"
-            | "team_added_to_org"
-            | "org_login_required"
-            | "message_limit_exceeded"
+        "ratelimited" | "rate_limited" | "team_added_to_org" | "org_login_required" | "message_limit_exceeded"
     )
 }

@@ -178,6 +178,7 @@ impl SocketMode {
             Ok(Ok(socket)) => socket,
             Ok(Err(error)) => return failed(chain(&error)),
             Err(Fault::Later { after, why }) => return Dialled::Failed { why, helpless: false, after },
+            Err(Fault::Lost { why }) => return failed(why),
             Err(fault @ Fault::Never { .. }) => {
                 return Dialled::Failed { why: fault.to_string(), helpless: true, after: None };
             }

@@ -72,6 +72,7 @@ impl Surface {
             let (why, pause) = match self.client.me().await {
                 Ok(me) => return me,
                 Err(Fault::Later { after, why }) => (why, after.unwrap_or(wait).max(wait)),
+                Err(Fault::Lost { why }) => (why, wait),
                 Err(fault @ Fault::Never { .. }) => (fault.to_string(), HELPLESS_WAIT),
             };
             warn!(why, seconds = pause.as_secs(), "Slack does not say who the app is; it is asked again");

@@ -183,10 +183,7 @@ impl DaemonTool for Runs {
             Ok(Arguments::People { query }) => self.people(query).await,
         };
         done.unwrap_or_else(|fault| match fault {
-            // Slack may have taken it all the same.
-            Fault::Later { after: None, why } if self.what == What::Send => {
-                CallResult::failed(CallErrorKind::Stopped, format!("{why}; whether it was sent is not known"))
-            }
+            Fault::Lost { why } if self.what == What::Send => CallResult::failed(CallErrorKind::Lost, why),
             fault => CallResult::failed(CallErrorKind::Failed, fault.to_string()),
         })
     }
@@ -211,6 +208,10 @@ impl Runs {
                     artifacts.push(Artifact::Message { to: format!("slack:{channel}"), id });
                 }
                 Err(fault) if sent.is_empty() => return Err(fault),
+                Err(Fault::Lost { why }) => {
+                    let why = format!("the beginning was sent, in {} messages; then: {why}", sent.len());
+                    return Err(Fault::Lost { why });
+                }
                 // What was sent stays sent.
                 Err(fault) => {
                     let failed = CallResult::failed(

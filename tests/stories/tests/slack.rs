@@ -432,6 +432,39 @@ fn a_task_sends_reads_and_finds_people_and_sending_asks() {
 }
 
 #[test]
+fn a_message_that_slack_may_have_taken_is_not_sent_again_unasked() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = with_model(&model);
+    let config = scratch.path().join("config/owd.toml");
+    let own = std::fs::read_to_string(&config).expect("the model's settings");
+    configure(&scratch, &slack, "");
+    // Notices stay at home: every message in the channel is the tool's.
+    let more = std::fs::read_to_string(&config).expect("Slack's settings").replace("slack = [\"C1\"]\n", "");
+    std::fs::write(&config, format!("{own}\n{more}")).expect("written");
+    scratch.task("tells", "goal = \"tell them\"\n");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    for _ in 0..2 {
+        model.push(ModelReply::calls([("slack_send", json!({ "channel": "C1", "text": "the report" }))]));
+    }
+    model.push(ModelReply::text("Told."));
+    owd.owctl.ok(&["task", "run", "tells"]);
+    let item = id(&owd.item());
+    slack.loses_answer("chat.postMessage");
+    owd.owctl.ok(&["inbox", "approve", &item, "--tool"]);
+    let doubt = until("it is asked whether it was sent", || {
+        owd.items().into_iter().find(|item| item["title"].as_str().is_some_and(|title| title.contains("may have run")))
+    });
+    let reason = doubt["approval"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("did not answer"), "{doubt}");
+    owd.owctl.ok(&["inbox", "deny", &id(&doubt)]);
+    // The model says it once more, and every call of this tool was allowed.
+    owd.run_in("tells", "succeeded");
+    assert_eq!((model.seen(), slack.messages("C1").len()), (3, 1));
+}
+
+#[test]
 fn what_slack_posts_is_taken_like_what_comes_by_a_socket() {
     let slack = workspace();
     let scratch = asking();

@@ -221,6 +221,7 @@ const fn ended(kind: CallErrorKind) -> &'static str {
         CallErrorKind::Denied => "was denied",
         CallErrorKind::Stopped => "was stopped",
         CallErrorKind::Unreachable => "could not reach its goal",
+        CallErrorKind::Lost => "lost its answer",
     }
 }
 

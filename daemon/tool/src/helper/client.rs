@@ -163,8 +163,9 @@ impl Helper {
         match answered {
             Some(Ok(Some((result, kept)))) => {
                 let kind = result.error.as_ref().map(|error| error.kind);
-                // One that was told to stop may have left that unread.
-                if !asked && !matches!(kind, Some(CallErrorKind::TimedOut | CallErrorKind::Limit)) {
+                // One that was told to stop may have left that unread; of one that lost an answer nothing is to live.
+                if !asked && !matches!(kind, Some(CallErrorKind::TimedOut | CallErrorKind::Limit | CallErrorKind::Lost))
+                {
                     (self.input, self.output) = (Some(input), Some(output));
                     self.give_back();
                 }

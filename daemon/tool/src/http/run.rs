@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -111,22 +112,30 @@ pub(super) async fn fetch_with(work: &Work, names: &impl Names) -> Result<Finish
 async fn request(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Reader) -> Result<Finished, Unanswered> {
     let time = args.timeout.map_or(work.limits.time, |time| time.min(work.limits.time));
     let deadline = Instant::now() + time.duration();
+    let is_sent = AtomicBool::new(false);
     tokio::select! {
         biased;
         () = work.stop.token.cancelled() => Err(Unanswered::Failed(CallError {
             kind: CallErrorKind::Stopped,
             message: "stopped by owd; whether the server took the request is not known".into(),
         })),
-        answered = timeout_at(deadline, exchange(work, args, names, reader)) => {
+        answered = timeout_at(deadline, exchange(work, args, names, reader, &is_sent)) => {
             answered.unwrap_or_else(|_| Err(Unanswered::Failed(CallError {
-                kind: CallErrorKind::TimedOut,
+                kind: if is_sent.load(Ordering::Relaxed) { CallErrorKind::Lost } else { CallErrorKind::TimedOut },
                 message: format!("no whole answer within {time}"),
             })))
         }
     }
 }
 
-async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Reader) -> Result<Finished, Unanswered> {
+/// `is_sent`: whether a server may have taken a request that is not to be made twice.
+async fn exchange(
+    work: &Work,
+    args: &HttpArgs,
+    names: &impl Names,
+    reader: &Reader,
+    is_sent: &AtomicBool,
+) -> Result<Finished, Unanswered> {
     let guard = Guard { allow: &work.net.allow, own: &work.net.own, hosts: work.net.hosts.as_deref() };
     let method = Method::from_bytes(args.method.to_ascii_uppercase().as_bytes())
         .map_err(|_| failed(format!("`{}` is not a method", args.method)))?;
@@ -145,7 +154,10 @@ async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Rea
         if let Some(body) = body.as_ref().filter(|_| hop == 0 || url.origin() == first.origin()) {
             request = request.body(body.as_bytes().to_vec());
         }
-        let response = request.send().await.map_err(unreachable)?;
+        // What HTTP calls idempotent may be made once more.
+        let once = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE);
+        is_sent.store(once, Ordering::Relaxed);
+        let response = request.send().await.map_err(|error| unanswered(error, once))?;
         hop += 1;
         let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
         let next = if follows {
@@ -165,7 +177,7 @@ async fn exchange(work: &Work, args: &HttpArgs, names: &impl Names, reader: &Rea
             }
             None => {
                 return Ok(match reader {
-                    Reader::Whole => answer(response, &url, hop, work).await?,
+                    Reader::Whole => answer(response, &url, hop, work, once).await?,
                     Reader::Page(part) => page::answer(response, &url, *part, work).await?,
                 });
             }
@@ -251,12 +263,14 @@ fn anonymous(headers: &HeaderMap) -> HeaderMap {
         .collect()
 }
 
-async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work) -> Result<Finished, CallError> {
+async fn answer(mut response: Response, url: &Url, hops: u32, work: &Work, once: bool) -> Result<Finished, CallError> {
     let status = response.status();
     let redactor = work.secrets.redactor();
     let headers = shown_headers(response.headers(), &redactor);
     let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let (bytes, is_whole) = body_of(&mut response, work.limits.kept_bytes).await?;
+    let (bytes, is_whole) = body_of(&mut response, work.limits.kept_bytes)
+        .await
+        .map_err(|error| if once { CallError { kind: CallErrorKind::Lost, ..error } } else { error })?;
     let mut output = json!({ "status": status.as_u16(), "url": shown_url(url), "headers": headers });
     if hops > 1 {
         output["redirects"] = (hops - 1).into();
@@ -333,6 +347,13 @@ fn unreachable(error: reqwest::Error) -> CallError {
     let error = error.without_url();
     let kind = if error.is_connect() { CallErrorKind::Unreachable } else { CallErrorKind::Failed };
     CallError { kind, message: cause(&error) }
+}
+
+/// The same of a request that is not to be made twice: without an answer nobody knows whether the server took it.
+fn unanswered(error: reqwest::Error, once: bool) -> CallError {
+    let is_lost = once && !error.is_connect() && !error.is_builder();
+    let error = unreachable(error);
+    if is_lost { CallError { kind: CallErrorKind::Lost, ..error } } else { error }
 }
 
 /// The innermost reason, which says what happened.

@@ -35,6 +35,8 @@ impl Server {
             .route("/missing", get(|| async { (StatusCode::NOT_FOUND, "no such page") }))
             .route("/large", get(|| async { "x".repeat(3_000_000) }))
             .route("/never", get(std::future::pending::<String>))
+            .route("/silent", any(std::future::pending::<String>))
+            .route("/breaks", any(breaks))
             .route("/page", get(|| async { ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], PAGE) }))
             .route("/pdf", get(|| async { ([(header::CONTENT_TYPE, "application/pdf")], "%PDF-1.7 s3cr3t") }))
             .route("/json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], "{\"a\":1}") }))
@@ -88,6 +90,12 @@ fn bench(servers: &[&Server]) -> Bench {
     let mut bench = Bench::new();
     bench.net.allow = servers.iter().map(|server| server.address.to_string()).collect();
     bench
+}
+
+/// An answer that ends in its middle.
+async fn breaks() -> Response {
+    let pieces = [Ok("begun"), Err(std::io::Error::other("gone"))];
+    axum::body::Body::from_stream(futures_util::stream::iter(pieces)).into_response()
 }
 
 #[tokio::test]
@@ -210,6 +218,31 @@ async fn an_answer_that_does_not_come_is_out_of_time_or_unreachable() {
     assert!(!error.message.contains("AIzaFAKE"), "{error}");
     let error = bench.error("http_request", json!({ "url": "http://nowhere.invalid/" })).await;
     assert_eq!(error.kind, CallErrorKind::Unreachable, "{error}");
+}
+
+#[tokio::test]
+async fn a_request_that_may_have_been_taken_is_lost_and_not_failed() {
+    let server = Server::start().await;
+    let mut bench = bench(&[&server]);
+    let url = server.url("/silent");
+    for (method, kind) in [
+        ("POST", CallErrorKind::Lost),
+        ("PATCH", CallErrorKind::Lost),
+        // Made again, these change nothing more.
+        ("PUT", CallErrorKind::TimedOut),
+        ("DELETE", CallErrorKind::TimedOut),
+    ] {
+        let error = bench.error("http_request", json!({ "method": method, "url": url, "timeout": "300ms" })).await;
+        assert_eq!(error.kind, kind, "{method}: {error}");
+    }
+    let breaks = server.url("/breaks");
+    let error = bench.error("http_request", json!({ "method": "POST", "url": breaks })).await;
+    assert_eq!(error.kind, CallErrorKind::Lost, "{error}");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    bench.net.allow.push(free.to_string());
+    let url = format!("http://{free}/");
+    let error = bench.error("http_request", json!({ "method": "POST", "url": url })).await;
+    assert_eq!(error.kind, CallErrorKind::Unreachable, "nobody took it: {error}");
 }
 
 #[tokio::test]

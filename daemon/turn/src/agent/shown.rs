@@ -102,6 +102,7 @@ const fn class(kind: CallErrorKind) -> &'static str {
         CallErrorKind::Refused => "NOT RUN: refused",
         CallErrorKind::Denied => "NOT RUN: denied",
         CallErrorKind::Stopped => "stopped",
+        CallErrorKind::Lost => "its answer was lost: it may have taken effect",
     }
 }
 
