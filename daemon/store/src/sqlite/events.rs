@@ -109,12 +109,29 @@ pub(crate) fn waiting(view: &View<'_>, head: &Head) -> Result<Vec<WaitingEvent>,
 
 /// Gives an account of what still waits when its task goes.
 pub(crate) fn refuse_waiting(tx: &mut Tx<'_>, head: &Head, why: &str, now: Timestamp) -> Result<(), StoreError> {
-    for event in waiting(tx, head)? {
-        record_slot(tx, head, &SlotKey::Event(event.key), &Disposition::Skipped { why: why.into() }, now)?;
+    settle_waiting(tx, head, &Disposition::Skipped { why: why.into() }, now)?;
+    Ok(())
+}
+
+/// Records of what waited in a backup that it may have run since. Returns how many there were.
+pub(crate) fn miss_waiting(tx: &mut Tx<'_>, head: &Head, why: &str, now: Timestamp) -> Result<usize, StoreError> {
+    settle_waiting(tx, head, &Disposition::Missed { why: why.into(), folded_into: None }, now)
+}
+
+fn settle_waiting(
+    tx: &mut Tx<'_>,
+    head: &Head,
+    disposition: &Disposition,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let waiting = waiting(tx, head)?;
+    let count = waiting.len();
+    for event in waiting {
+        record_slot(tx, head, &SlotKey::Event(event.key), disposition, now)?;
         tx.change("UPDATE events SET state = 2 WHERE id = ?1", [event.id.0])?;
     }
     tx.change("UPDATE tasks SET waiting = 0 WHERE id = ?1", [head.id.0])?;
-    Ok(())
+    Ok(count)
 }
 
 /// Keeps what a person gave to a run by hand as its event; it never waits for another run.

@@ -44,6 +44,12 @@ pub(crate) fn done(tx: &Tx<'_>, id: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What waited in a backup has been worked off since, or is too old for it.
+pub(crate) fn settle_restored(tx: &Tx<'_>) -> Result<(), StoreError> {
+    tx.change("UPDATE intake SET payload = NULL WHERE payload IS NOT NULL", [])?;
+    Ok(())
+}
+
 /// Forgets keys of what was worked off long ago.
 pub(crate) fn forget(tx: &Tx<'_>, before: Timestamp, step: usize) -> Result<usize, StoreError> {
     tx.change(

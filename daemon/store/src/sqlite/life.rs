@@ -10,6 +10,7 @@ use super::audit;
 use super::claim::{Look, RESTORED, account_for_pause, advance};
 use super::ending::{finish, finish_unknown};
 use super::events;
+use super::intake;
 use super::items::{ask_anew, notify};
 use super::journal;
 use super::outbox;
@@ -96,7 +97,8 @@ fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), Store
 ///
 /// What was asked is asked anew. A run in the middle of a call goes on and that call is asked about. A run that
 /// had begun otherwise, or whose slot waited for a worker, may have gone on to its end: it is not repeated.
-/// Slots since the backup are recorded as missed.
+/// Slots since the backup, and events that waited in it, are recorded as missed. What came to a mailbox or to a
+/// watched folder since is left alone, for it may have been worked off.
 fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), StoreError> {
     let restored = Audited { decided: vec![Decided::Restore { epoch }], ..Audited::default() };
     audit::append(tx, vec![restored], now)?;
@@ -122,17 +124,27 @@ fn settle_restored(tx: &mut Tx<'_>, epoch: u64, now: Timestamp) -> Result<(), St
             }
         }
     }
-    let active: Vec<i64> = tx.column("SELECT id FROM tasks WHERE state = 'active' AND chat = 0 ORDER BY id", [])?;
-    for task in active {
+    intake::settle_restored(tx)?;
+    // Mails that came since may have been answers and triggers, and were read: it is read on from now.
+    tx.change("DELETE FROM mailboxes", [])?;
+    // The same of files: a watch that has not looked yet takes as seen what is older than its task.
+    tx.change("DELETE FROM watch_seen", [])?;
+    tx.change("UPDATE tasks SET updated_at = ?1 WHERE has_watch = 1 AND state <> 'deleted'", [micros(now)])?;
+    let mut missed = 0;
+    let live: Vec<i64> = tx.column("SELECT id FROM tasks WHERE state <> 'deleted' AND chat = 0 ORDER BY id", [])?;
+    for task in live {
         let Some(head) = tasks::head(tx, TaskId(task))? else { continue };
+        missed += events::miss_waiting(tx, &head, RESTORED, now)?;
         if head.state == TaskState::Active {
             advance(tx, &head, Look::Restored, now)?;
         }
     }
     tx.change("DELETE FROM meta WHERE key = ?1", [WAS_RESTORED])?;
     let text = format!(
-        "the store was restored from a backup: slots since then are recorded as missed, open questions are asked \
-         again, and {unknown} runs ended because what they did since is not known"
+        "the store was restored from a backup: slots since then are recorded as missed, as are {missed} events that \
+         waited in it; open questions are asked again, and {unknown} runs ended because what they did since is not \
+         known. Mailboxes and watched files are looked at from now on: for what came in between and was not worked \
+         off, start the task by hand"
     );
     let told = NewItem {
         task: None,

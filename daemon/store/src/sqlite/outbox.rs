@@ -398,7 +398,7 @@ pub(crate) fn begin_life(tx: &Tx<'_>) -> Result<(), StoreError> {
 /// Replies of a backup's time have long been given, or are of no use any more.
 pub(crate) fn settle_restored(tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
     tx.change(
-        "UPDATE outbox SET state = 'dropped', done_at = ?1 WHERE state = 'waiting' AND what = 'reply'",
+        "UPDATE outbox SET state = 'dropped', done_at = ?1 WHERE state IN ('waiting', 'taken') AND what = 'reply'",
         [micros(now)],
     )?;
     Ok(())

@@ -1,16 +1,21 @@
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
 use ow_model::{
-    Answer, CallHash, CallResult, Disposition, Fact, Intent, ItemState, Outcome, Position, RunState, SlotKey,
+    Answer, CallHash, CallResult, Disposition, EventKey, Fact, InboxBinding, Intent, ItemKind, ItemState, Outcome,
+    Position, RunState, SlotKey, Span, Trigger, WatchKind,
 };
 use serde_json::json;
 
 use super::support::{Directory, contents};
 use crate::conformance::support::{
-    anna, at, begin, call, claim, cron, end, later, name, noon, page, park, save, spec, started, take,
+    anna, at, begin, call, claim, cron, end, event, later, name, noon, page, park, save, spec, started, take,
 };
-use crate::{ItemFilter, NewSession, ResolveError, SqliteStore, Store, StoreError, restore};
+use crate::{
+    Accepted, Content, EventFate, ItemFilter, MailboxMark, NewReply, NewSession, Reply, ResolveError, SeenFile,
+    SqliteStore, Store, StoreError, restore,
+};
 
 fn intended(position: u32) -> Fact {
     Fact::Intended {
@@ -101,6 +106,76 @@ async fn a_restored_store_repeats_nothing_and_asks_again() {
     store.begin_life("3", now).await.expect("begun");
     let names: Vec<_> = take(&store, now).await.into_iter().map(|taken| taken.run.task_name.to_string()).collect();
     assert_eq!(names, ["asks", "in-a-call"]);
+}
+
+#[tokio::test]
+async fn what_came_in_before_a_backup_or_since_runs_nothing_again() {
+    let place = Directory::new();
+    let store: Arc<dyn Store> = place.store();
+    store.begin_life("1", noon()).await.expect("begun");
+    let task = save(&store, &spec("hears", vec![]), noon()).await;
+    store.accept_events(&[event("hears", "mail:1")], noon()).await.expect("accepted");
+    store.take_in("slack", "E1", &json!({ "text": "go" }), noon()).await.expect("taken");
+    let mark = MailboxMark { validity: 1, seen: 7, at: noon(), again: vec![] };
+    store.note_mailbox("box", &mark).await.expect("noted");
+    let file = SeenFile { path: b"a".to_vec(), inode: 1, size: 1, modified: 1 };
+    store.note_watch_seen(task, "w", &[file], &[]).await.expect("noted");
+    let reply = |key: &str| NewReply {
+        key: key.into(),
+        binding: InboxBinding::new("mail", "ada@example.org"),
+        item: None,
+        reply: Reply { subject: "Re".into(), text: "done".into(), in_reply_to: None, references: vec![] },
+    };
+    store.enqueue_reply(&reply("taken"), noon()).await.expect("written");
+    assert_eq!(store.take_deliveries(&BTreeSet::new(), 9, noon()).await.expect("taken").deliveries.len(), 1);
+    store.enqueue_reply(&reply("waiting"), noon()).await.expect("written");
+    store.backup(&place.beside("backup")).await.expect("backed up");
+    drop(store);
+    restore(&place.beside("backup"), &place.data()).expect("restored");
+
+    let store: Arc<dyn Store> = place.store();
+    let now = later(noon(), 600);
+    store.begin_life("2", now).await.expect("begun");
+    claim(&store, now, now).await;
+    assert!(take(&store, now).await.is_empty(), "the event ran after the backup");
+    let missed = Disposition::Missed { why: "restored".into(), folded_into: None };
+    assert_eq!(
+        store.event_fate(task, &EventKey("mail:1".into())).await.expect("read"),
+        Some(EventFate::Recorded(missed)),
+        "and is on record"
+    );
+    assert_eq!(store.mailbox("box").await.expect("read"), None, "it is read from now on");
+    assert_eq!(store.watch_seen(task, "w").await.expect("read"), None, "and watched from now on");
+    assert_eq!(store.taken_in("slack", 9).await.expect("read"), vec![]);
+    assert_eq!(
+        store.take_in("slack", "E1", &json!({ "text": "go" }), now).await.expect("asked"),
+        Accepted::Duplicate,
+        "but known"
+    );
+    let due = store.take_deliveries(&BTreeSet::new(), 9, now).await.expect("taken").deliveries;
+    assert!(!due.iter().any(|delivery| matches!(delivery.content, Content::Reply(_))), "{due:?}");
+    let told = store.items(&ItemFilter::default(), &page(10)).await.expect("read").rows;
+    let notice = told.iter().find(|item| item.title == "The store was restored").expect("told");
+    let ItemKind::Notification { text } = &notice.kind else { panic!("{notice:?}") };
+    assert!(text.contains("1 events") && text.contains("Mailboxes"), "{text}");
+}
+
+/// What a watch has to know so as to take for seen what changed since the backup.
+#[tokio::test]
+async fn a_restored_watch_is_as_new_as_the_restored_store() {
+    let place = Directory::new();
+    let store: Arc<dyn Store> = place.store();
+    let path = "/in".into();
+    let watch = Trigger::Watch { path, glob: None, settle: Span::from_secs(1), on: vec![WatchKind::Create] };
+    save(&store, &spec("watches", vec![watch]), noon()).await;
+    save(&store, &spec("other", vec![]), noon()).await;
+    store.backup(&place.beside("backup")).await.expect("backed up");
+    drop(store);
+    restore(&place.beside("backup"), &place.data()).expect("restored");
+    let store: Arc<dyn Store> = place.store();
+    store.begin_life("2", later(noon(), 600)).await.expect("begun");
+    let since = async |task| store.task(&name(task)).await.expect("read").expect("there").updated_at;
+    assert_eq!((since("watches").await, since("other").await), (later(noon(), 600), noon()));
 }
 
 #[tokio::test]
