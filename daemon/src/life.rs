@@ -113,9 +113,11 @@ impl Life {
         ow_tool::register_jobs(&mut toolbox, helpers.background());
         let task_tools = ow_automation::register_task_tools(&mut toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
+        let channels = Arc::new(Channels::default());
         let slack = crate::slack::configured(&self.config, &secrets).unwrap_or_else(|error| {
             // Tasks run without it, and their questions wait in the Inbox.
             error!(error = format!("{error:#}"), "no Slack");
+            channels.unusable("slack", format!("{error:#}"));
             None
         });
         if let Some(client) = &slack {
@@ -127,7 +129,6 @@ impl Life {
         }
         let toolbox = Arc::new(toolbox);
         show_arguments(&self.store, &self.config, &secrets);
-        let channels = Arc::new(Channels::default());
         crate::channels::apply(&*self.store, &channels, &self.config, &secrets);
         let hooks_outside = crate::webhooks::shared(&self.config, &secrets);
         let agents = crate::models::agents(&self.config, &self.paths, &secrets, &clock)?;
@@ -189,7 +190,6 @@ impl Life {
             });
             services.spawn(surface.run(stop.clone()));
         }
-        services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
         let desk = Arc::new(MailDesk {
             store: Arc::clone(&self.store),
             clock: clock.clone(),
@@ -201,6 +201,8 @@ impl Life {
         let access = if self.system { ow_mail::Access::Group } else { ow_mail::Access::Owner };
         let mail = Arc::new(MailRoom::new(desk, Arc::clone(&channels), outgoing, access, stop.clone()));
         mail.apply(&self.config, &engine.secrets());
+        // Not before all channels are there: what is due is delivered at once.
+        services.spawn(Post::new(Arc::clone(&store), clock.clone(), Arc::clone(&channels)).run(stop.clone()));
         let control = Arc::new(OwdControl::new(Facts {
             store: Arc::clone(&self.store),
             clock: clock.clone(),

@@ -226,11 +226,13 @@ impl MailRoom {
     /// Has mail read and sent as the configuration says from now on.
     pub(crate) fn apply(&self, config: &Config, secrets: &Secrets) {
         let out = config.mail.out.as_ref().map(|out| channel(out, config, secrets, self.desk.clock.clone()));
+        let why = out.as_ref().and_then(|out| out.as_ref().err()).map(|fault| fault.message.clone());
         let out = self.usable("[mail.out]", out);
         self.outgoing.set(out.clone());
-        match out {
-            Some(channel) => self.channels.set("mail", Arc::new(channel)),
-            None => self.channels.remove("mail"),
+        match (out, why) {
+            (Some(channel), _) => self.channels.set("mail", Arc::new(channel)),
+            (None, Some(why)) => self.channels.unusable("mail", format!("[mail.out]: {why}")),
+            (None, None) => self.channels.remove("mail"),
         }
         let account =
             self.usable("[mail.in]", config.mail.incoming.as_ref().map(|incoming| account(incoming, secrets)));

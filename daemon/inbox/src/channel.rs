@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use ow_model::{InboxBinding, Span};
 use ow_store::Delivery;
+use tokio::sync::watch;
 
 /// A way to reach people: mail, Slack, the desktop.
 #[async_trait]
@@ -45,20 +46,53 @@ impl Fault {
 
 /// The channels that there are, by the kind of their bindings. A reload of the configuration replaces them.
 #[derive(Default)]
-pub struct Channels(RwLock<BTreeMap<&'static str, Arc<dyn Channel>>>);
+pub struct Channels {
+    by_kind: RwLock<BTreeMap<&'static str, Configured>>,
+    /// Counts what was set.
+    changed: watch::Sender<u64>,
+}
+
+/// A channel, or why it cannot be used.
+type Configured = Result<Arc<dyn Channel>, String>;
 
 impl Channels {
     /// Bindings of this kind are delivered by this channel from now on.
     pub fn set(&self, kind: &'static str, channel: Arc<dyn Channel>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(kind, channel);
+        self.put(kind, Some(Ok(channel)));
+    }
+
+    /// Bindings of this kind have a channel that cannot be used as it is configured: what is to go there waits until a
+    /// person has mended it.
+    pub fn unusable(&self, kind: &'static str, why: impl Into<String>) {
+        self.put(kind, Some(Err(why.into())));
     }
 
     /// Nothing delivers bindings of this kind any more.
-    pub fn remove(&self, kind: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(kind);
+    pub fn remove(&self, kind: &'static str) {
+        self.put(kind, None);
     }
 
-    pub(crate) fn of(&self, binding: &InboxBinding) -> Option<Arc<dyn Channel>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(binding.kind()).cloned()
+    /// Changes whenever one is set, so that what waits for one need not wait for its time.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn put(&self, kind: &'static str, channel: Option<Configured>) {
+        let mut by_kind = self.by_kind.write().unwrap_or_else(PoisonError::into_inner);
+        match channel {
+            Some(channel) => by_kind.insert(kind, channel),
+            None => by_kind.remove(kind),
+        };
+        drop(by_kind);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn of(&self, binding: &InboxBinding) -> Result<Arc<dyn Channel>, Fault> {
+        let by_kind = self.by_kind.read().unwrap_or_else(PoisonError::into_inner);
+        match by_kind.get(binding.kind()) {
+            Some(Ok(channel)) => Ok(Arc::clone(channel)),
+            Some(Err(why)) => Err(Fault::later(why.clone())),
+            None => Err(Fault::never(format!("nothing is configured that delivers to `{}`", binding.kind()))),
+        }
     }
 }

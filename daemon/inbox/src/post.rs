@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use ow_clock::Clock;
 use ow_model::InboxBinding;
 use ow_store::{Attempted, Delivery, Store};
@@ -20,6 +20,8 @@ const LANES: usize = 64;
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(90);
 /// How long attempts may go on once owd is to stop. What is cut off is repeated at the next start.
 const LAST_ATTEMPTS: Duration = Duration::from_secs(5);
+/// A binding that failed is not tried again before its message is, but no longer than this.
+const LONGEST_REST: SignedDuration = SignedDuration::from_hours(1);
 /// A store that refuses is asked again after this.
 const STORE_PAUSE: Duration = Duration::from_secs(5);
 
@@ -44,14 +46,17 @@ impl Post {
     /// Delivers until `stop` is cancelled; sleeps while nothing is due.
     pub async fn run(self, stop: CancellationToken) {
         let mut changes = self.store.outbox_changes();
+        let mut channels = self.channels.changes();
         let mut lanes: JoinSet<Left> = JoinSet::new();
-        let mut busy: HashMap<task::Id, InboxBinding> = HashMap::new();
+        // With the generation of channels that each lane began by.
+        let mut busy: HashMap<task::Id, (InboxBinding, u64)> = HashMap::new();
         let mut resting: BTreeMap<InboxBinding, Timestamp> = BTreeMap::new();
         loop {
             let now = self.clock.now();
             changes.borrow_and_update();
             resting.retain(|_, until| *until > now);
-            let closed: BTreeSet<InboxBinding> = busy.values().chain(resting.keys()).cloned().collect();
+            let closed: BTreeSet<InboxBinding> =
+                busy.values().map(|(binding, _)| binding).chain(resting.keys()).cloned().collect();
             let free = LANES.saturating_sub(lanes.len());
             let mut pause = None;
             let mut wake_at = resting.values().min().copied();
@@ -62,9 +67,9 @@ impl Post {
                         wake_at = [wake_at, taken.next].into_iter().flatten().min();
                     }
                     for delivery in taken.deliveries {
-                        let binding = delivery.binding.clone();
+                        let (binding, by) = (delivery.binding.clone(), *channels.borrow());
                         let task = lanes.spawn(self.lane(delivery)).id();
-                        busy.insert(task, binding);
+                        busy.insert(task, (binding, by));
                     }
                 }
                 Err(error) => {
@@ -83,8 +88,15 @@ impl Post {
                 () = stop.cancelled() => break,
                 Some(left) = lanes.join_next_with_id() => match left {
                     Ok((task, until)) => {
-                        let binding = busy.remove(&task);
-                        resting.extend(binding.zip(until));
+                        let began = busy.remove(&task).zip(until);
+                        match began {
+                            Some(((binding, by), until)) if by == *channels.borrow() => {
+                                resting.insert(binding, until);
+                            }
+                            // It failed by a channel that has been replaced since.
+                            Some(_) => self.hurry().await,
+                            None => {}
+                        }
                     }
                     // Its message is handed out again in the next life.
                     Err(error) => {
@@ -93,6 +105,11 @@ impl Post {
                     }
                 },
                 Ok(()) = changes.changed() => {}
+                Ok(()) = channels.changed() => {
+                    channels.borrow_and_update();
+                    resting.clear();
+                    self.hurry().await;
+                }
                 _ = self.clock.wake_at(wake_at) => {}
                 () = paused => {}
             }
@@ -100,6 +117,13 @@ impl Post {
         let finish = async { while lanes.join_next().await.is_some() {} };
         if timeout(LAST_ATTEMPTS, finish).await.is_err() {
             info!(count = lanes.len(), "deliveries are cut off; they are repeated at the next start");
+        }
+    }
+
+    /// What failed is tried again at once.
+    async fn hurry(&self) {
+        if let Err(error) = self.store.hurry_deliveries(self.clock.now()).await {
+            warn!(%error, "what was not delivered waits for its time");
         }
     }
 
@@ -111,8 +135,8 @@ impl Post {
             let mut next = Some(first);
             while let Some(delivery) = next {
                 let result = match channels.of(&binding) {
-                    None => Err(Fault::never(format!("nothing is configured that delivers to `{}`", binding.kind()))),
-                    Some(channel) => match timeout(ATTEMPT_LIMIT, channel.deliver(&delivery)).await {
+                    Err(fault) => Err(fault),
+                    Ok(channel) => match timeout(ATTEMPT_LIMIT, channel.deliver(&delivery)).await {
                         Ok(result) => result,
                         Err(_elapsed) => {
                             Err(Fault::later(format!("no answer within {} seconds", ATTEMPT_LIMIT.as_secs())))
@@ -132,7 +156,8 @@ impl Post {
                 }
                 if let Attempted::Later { at, .. } = attempted {
                     keep(&*store, &delivery, &attempted, &clock).await;
-                    return Some(at);
+                    // What is late itself holds up what comes after it no longer than this.
+                    return Some(at.min(now.saturating_add(LONGEST_REST).unwrap_or(Timestamp::MAX)));
                 }
                 next = keep(&*store, &delivery, &attempted, &clock).await;
             }

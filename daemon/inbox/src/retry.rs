@@ -9,6 +9,8 @@ use crate::{Delivered, Fault};
 /// Before the second attempt; doubled before each later one.
 const FIRST_PAUSE: Span = Span::from_secs(10);
 const LAST_PAUSE: Span = Span::from_secs(3600);
+/// However long the other side wants to be left alone.
+const LONGEST_NAMED: Span = Span::from_secs(86_400);
 /// A message that is older than this is given up, unless it was never tried.
 const GIVE_UP_AFTER: Span = Span::from_secs(2 * 86_400);
 /// Bytes of a fault that are kept.
@@ -20,7 +22,7 @@ pub(crate) fn attempted(delivery: &Delivery, result: Result<Delivered, Fault>, n
         Ok(Delivered { reference }) => Attempted::Sent { reference },
         Err(Fault::Never { why }) => failed(delivery, &why),
         Err(Fault::Later { after, why }) => {
-            let pause = pause(delivery.attempt).max(after.unwrap_or(Span::from_millis(0)));
+            let pause = pause(delivery.attempt).max(after.unwrap_or(Span::from_millis(0)).min(LONGEST_NAMED));
             let at = now.saturating_add(pause.signed()).unwrap_or(Timestamp::MAX);
             let last = delivery.created_at.saturating_add(GIVE_UP_AFTER.signed()).unwrap_or(Timestamp::MAX);
             // What had to wait for its hour has its attempts all the same.
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_time_that_the_other_side_names_is_kept() {
-        for (named, pause) in [(5, 10), (7200, 7200)] {
+        for (named, pause) in [(5, 10), (7200, 7200), (1_000_000, 86_400)] {
             let fault = Fault::Later { after: Some(Span::from_secs(named)), why: "busy".into() };
             assert_eq!(seconds(&attempted(&delivery(1), Err(fault), Timestamp::UNIX_EPOCH)), pause);
         }

@@ -23,8 +23,9 @@ pub async fn try_bindings(
     for (place, binding) in bindings.iter().cloned().enumerate() {
         let channel = channels.of(&binding);
         trials.spawn(async move {
-            let Some(channel) = channel else {
-                return (place, Some(format!("nothing is configured that delivers to `{}`", binding.kind())));
+            let channel = match channel {
+                Ok(channel) => channel,
+                Err(Fault::Later { why, .. } | Fault::Never { why }) => return (place, Some(why)),
             };
             let fault = match timeout(LIMIT, channel.deliver(&test_notice(binding, now))).await {
                 Ok(Ok(_delivered)) => None,

@@ -55,6 +55,8 @@ struct World {
     came: mpsc::UnboundedReceiver<(InboxBinding, String)>,
     stop: CancellationToken,
     post: JoinHandle<()>,
+    channels: Arc<Channels>,
+    fake: Arc<Fake>,
     _folder: tempfile::TempDir,
 }
 
@@ -81,10 +83,18 @@ impl World {
             by_binding.entry(to(address)).or_default().push(then.clone());
         }
         let channels = Arc::new(Channels::default());
-        channels.set("fake", Arc::new(Fake { then: Mutex::new(by_binding), came: send }));
+        let fake = Arc::new(Fake { then: Mutex::new(by_binding), came: send });
+        channels.set("fake", Arc::clone(&fake) as Arc<dyn Channel>);
         let stop = CancellationToken::new();
-        let post = TaskTracker::new().spawn(Post::new(Arc::clone(&store), clock, channels).run(stop.clone()));
-        Self { store, hand, came, stop, post, _folder: folder }
+        let post = Post::new(Arc::clone(&store), clock, Arc::clone(&channels));
+        let post = TaskTracker::new().spawn(post.run(stop.clone()));
+        Self { store, hand, came, stop, post, channels, fake, _folder: folder }
+    }
+
+    async fn items(&self) -> Vec<ow_model::ItemId> {
+        let page = ow_store::PageRequest { after: None, limit: 10 };
+        let rows = self.store.items(&ow_store::ItemFilter::default(), &page).await.expect("read").rows;
+        rows.into_iter().map(|item| item.id).collect()
     }
 
     async fn tell(&self, title: &str, second: i64) {
@@ -184,6 +194,43 @@ async fn a_kind_that_nothing_delivers_is_told_of_in_the_inbox() {
     let page = ow_store::PageRequest { after: None, limit: 10 };
     let items = world.store.items(&ow_store::ItemFilter::default(), &page).await.expect("read").rows;
     assert_eq!(items[0].title, "pigeon:loft cannot be reached");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_channel_cannot_take_yet_arrives_as_soon_as_that_is_mended() {
+    let mut world = World::start(&["well"], &[]);
+    world.channels.unusable("fake", "there is no secret `smtp_password`");
+    world.tell("one", 0).await;
+    let tried = async {
+        loop {
+            let item = world.items().await.remove(0);
+            let told = world.store.deliveries(item).await.expect("read").remove(0);
+            if told.error.as_deref() == Some("there is no secret `smtp_password`") {
+                return told.state;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    assert_eq!(timeout(PATIENCE, tried).await.expect("it is tried"), "waiting", "nothing is given up");
+    // The clock stands still: it is not its time that has come.
+    world.channels.set("fake", Arc::clone(&world.fake) as Arc<dyn Channel>);
+    assert_eq!(world.came_to("well").await, "one");
+    world.waiting(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_must_wait_for_long_holds_up_its_binding_for_an_hour() {
+    let later = Fault::Later { after: Some(ow_model::Span::from_secs(1_000_000)), why: "busy".into() };
+    let mut world = World::start(&["limited"], &[("limited", Then::Fail(later))]);
+    world.tell("one", 0).await;
+    assert_eq!(world.came_to("limited").await, "one");
+    world.tell("two", 1).await;
+    world.waiting(2).await;
+    world.hand.set(at(3601));
+    assert_eq!(world.came_to("limited").await, "two");
+    world.waiting(1).await;
+    world.hand.set(at(86_401));
+    assert_eq!(world.came_to("limited").await, "one", "and it is tried again within a day");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

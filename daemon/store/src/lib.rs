@@ -366,6 +366,9 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<Option<Delivery>, StoreError>;
 
+    /// What was tried and must wait is due at once: something has changed that may let it arrive.
+    async fn hurry_deliveries(&self, now: Timestamp) -> Result<(), StoreError>;
+
     /// Puts a reply into the outbox; false: there was one with this key.
     async fn enqueue_reply(&self, reply: &NewReply, now: Timestamp) -> Result<bool, StoreError>;
 

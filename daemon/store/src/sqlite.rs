@@ -594,6 +594,10 @@ impl Store for SqliteStore {
         self.write(now, move |tx| outbox::record(tx, &delivery, &attempted, now)).await
     }
 
+    async fn hurry_deliveries(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.write(now, move |tx| outbox::hurry(tx, now)).await
+    }
+
     async fn enqueue_reply(&self, reply: &NewReply, now: Timestamp) -> Result<bool, StoreError> {
         let reply = reply.clone();
         self.write(now, move |tx| outbox::enqueue_reply(tx, &reply, now)).await

@@ -431,6 +431,11 @@ fn delivery_row(record: &Record<'_>) -> Result<DeliveryRow, Broken> {
 pub(crate) fn items_told_as(view: &View<'_>, name: &str) -> Result<Vec<ItemId>, StoreError> {
     let found: Vec<ItemId> = view.rows(
         OUTBOX,
+pub(crate) fn hurry(tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.change("UPDATE outbox SET due_at = ?1 WHERE state = 'waiting' AND attempts > 0 AND due_at > ?1", [micros(now)])?;
+    Ok(())
+}
+
         "SELECT id, item FROM outbox WHERE (message_id = ?1 OR reference = ?1) AND item IS NOT NULL ORDER BY id",
         [name],
         |record| record.parsed(1),
