@@ -11,7 +11,7 @@ use ow_clock::Clock;
 use ow_config::{Config, WebhookConfig};
 use ow_model::{EventKey, RunId, WebhookName};
 use ow_secret::{SecretName, SecretValue, Secrets};
-use ow_server::{Deliveries, ListenerAbout, NewDelivery, SignedSample, SlackPost, WebhookSettings};
+use ow_server::{Deliveries, ListenerAbout, NewDelivery, SignedSample, SlackPost, Taken, WebhookSettings};
 use ow_slack::{Answered, Posted};
 use ow_store::StoreError;
 use ow_webhook::{Headers, Keys, sample, sign, verify};
@@ -103,10 +103,18 @@ impl Deliveries for Desk {
         self.clock.now()
     }
 
-    async fn accept(&self, delivery: NewDelivery) -> Result<bool, StoreError> {
+    async fn accept(&self, delivery: NewDelivery) -> Result<Taken, StoreError> {
         let NewDelivery { hook, key, data } = delivery;
         let Delivered { new, known, unwanted } = self.automation.deliver(&Delivery { hook, key, data }).await?;
-        Ok(new > 0 || unwanted > 0 || known == 0)
+        Ok(match (new + unwanted, known) {
+            (0, 0) => Taken::Nowhere,
+            (0, _) => Taken::Known,
+            _ => Taken::New,
+        })
+    }
+
+    fn hears_slack(&self) -> bool {
+        self.slack.is_some()
     }
 
     async fn take_from_slack(&self, posted: SlackPost<'_>) -> Option<(u16, String)> {

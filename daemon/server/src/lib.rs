@@ -36,4 +36,4 @@ pub use limits::*;
 pub use listen::{Listener, Options, Server, Tcp};
 pub use process::{Lineage, is_stranger};
 pub use socket::{BindError, SocketAccess};
-pub use webhook::{Counts, Deliveries, NewDelivery, SlackPost, Webhook, WebhookSettings, Webhooks};
+pub use webhook::{Counts, Deliveries, NewDelivery, SlackPost, Taken, Webhook, WebhookSettings, Webhooks};

@@ -29,10 +29,12 @@ pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
 /// A head of a request at the webhook listener must have come within this time.
 pub const HOOK_HEAD_TIME: Duration = Duration::from_secs(10);
-/// Likewise its body, and a place for it.
+/// Likewise its body.
 pub const HOOK_BODY_TIME: Duration = Duration::from_secs(30);
 /// Connections at a time at the webhook listener; the next ones wait in the kernel's queue.
 pub const HOOK_CONNECTIONS: usize = 128;
+/// Of these from one address: it may be that of a proxy, behind which all senders are.
+pub const HOOK_CONNECTIONS_OF_ONE: usize = 96;
 /// Bytes of bodies that the webhook listener holds at a time.
 pub const HOOK_BODY_ROOM: usize = 64 * 1024 * 1024;
 /// The largest body that Slack may post.

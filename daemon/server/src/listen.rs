@@ -1,9 +1,10 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::TcpListener as StdTcpListener;
+use std::net::{IpAddr, TcpListener as StdTcpListener};
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -25,7 +26,8 @@ use crate::control::Control;
 use crate::guard::{Connection, Door};
 use crate::key::Key;
 use crate::limits::{
-    ACCEPT_REST, DRAIN_TIME, HEAD_LIMIT, HEAD_TIME, HOOK_CONNECTIONS, HOOK_HEAD_TIME, TCP_CONNECTIONS, UNIX_CONNECTIONS,
+    ACCEPT_REST, DRAIN_TIME, HEAD_LIMIT, HEAD_TIME, HOOK_CONNECTIONS, HOOK_CONNECTIONS_OF_ONE, HOOK_HEAD_TIME,
+    TCP_CONNECTIONS, UNIX_CONNECTIONS,
 };
 use crate::process::{Lineage, Peer};
 use crate::socket::{self, BindError, FileIdentity, SocketAccess};
@@ -115,7 +117,7 @@ impl Server {
             None => None,
             Some(Listener { listener, hooks, deliveries }) => {
                 listener.set_nonblocking(true)?;
-                let entrance = Entrance::Hooks { listener: TcpListener::from_std(listener)? };
+                let entrance = Entrance::Hooks { listener: TcpListener::from_std(listener)?, peers: Arc::default() };
                 Some((connections.of_hooks(webhook::router(hooks, deliveries)), entrance))
             }
         };
@@ -165,7 +167,40 @@ struct Connections {
 enum Entrance {
     Unix { listener: UnixListener, lineage: Lineage },
     Tcp { listener: TcpListener, door: Arc<Door> },
-    Hooks { listener: TcpListener },
+    Hooks { listener: TcpListener, peers: Arc<Peers> },
+}
+
+/// Connections from each address.
+#[derive(Default)]
+struct Peers(Mutex<HashMap<IpAddr, usize>>);
+
+/// One of them, until it is dropped.
+struct PeerPlace {
+    peers: Arc<Peers>,
+    address: IpAddr,
+}
+
+impl Peers {
+    /// None: there are as many from this address as there may be.
+    fn place(self: &Arc<Self>, address: IpAddr) -> Option<PeerPlace> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= HOOK_CONNECTIONS_OF_ONE {
+            return None;
+        }
+        *count += 1;
+        Some(PeerPlace { peers: Arc::clone(self), address })
+    }
+}
+
+impl Drop for PeerPlace {
+    fn drop(&mut self) {
+        let mut counts = self.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match counts.get_mut(&self.address) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(counts.remove(&self.address)),
+        }
+    }
 }
 
 enum Stream {
@@ -177,7 +212,7 @@ impl Entrance {
     async fn accept(&self) -> io::Result<Stream> {
         match self {
             Self::Unix { listener, lineage: _ } => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
-            Self::Tcp { listener, door: _ } | Self::Hooks { listener } => {
+            Self::Tcp { listener, door: _ } | Self::Hooks { listener, peers: _ } => {
                 listener.accept().await.map(|(stream, _)| Stream::Tcp(stream))
             }
         }
@@ -236,8 +271,14 @@ impl Connections {
                 })
             }
             // Who comes by this door is told by what they sign, and their address is often that of a proxy.
-            (Stream::Tcp(stream), Entrance::Hooks { listener: _ }) => {
-                stream.set_nodelay(true).map(|()| self.serve(stream, None, place))
+            (Stream::Tcp(stream), Entrance::Hooks { listener: _, peers }) => {
+                stream.set_nodelay(true).and_then(|()| stream.peer_addr()).map(|client| {
+                    if let Some(of_one) = peers.place(client.ip()) {
+                        self.serve(stream, None, (place, of_one));
+                    } else {
+                        tracing::debug!(client = %client.ip(), "too many connections from one address");
+                    }
+                })
             }
             (Stream::Unix(_), Entrance::Tcp { .. } | Entrance::Hooks { .. })
             | (Stream::Tcp(_), Entrance::Unix { .. }) => Ok(()),
@@ -247,7 +288,7 @@ impl Connections {
         }
     }
 
-    fn serve<S>(&self, stream: S, connection: Option<Connection>, place: OwnedSemaphorePermit)
+    fn serve<S>(&self, stream: S, connection: Option<Connection>, place: impl Send + 'static)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -8,5 +8,5 @@ mod door;
 mod hooks;
 
 pub(crate) use door::router;
-pub use door::{Deliveries, NewDelivery, SlackPost};
+pub use door::{Deliveries, NewDelivery, SlackPost, Taken};
 pub use hooks::{Counts, Webhook, WebhookSettings, Webhooks};

@@ -367,6 +367,51 @@ fn a_sample_of_each_profile_is_accepted_and_its_run_is_told() {
 }
 
 #[test]
+fn bodies_that_are_announced_and_do_not_come_hold_up_no_other() {
+    use std::io::Write;
+    let scratch = home();
+    let owd = scratch.start();
+    let address = listener(&owd);
+    let stalled: Vec<_> = (0..80)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(&address).expect("somebody listens");
+            let head = "POST /hooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n{";
+            stream.write_all(head.as_bytes()).expect("written");
+            stream
+        })
+        .collect();
+    assert_eq!(github(&owd, "d-1", &[b' '; 98].iter().copied().chain(*b"{}").collect::<Vec<u8>>()), 202);
+    // Slack posts nothing here, so that nothing is read.
+    let mut slack = std::net::TcpStream::connect(&address).expect("somebody listens");
+    slack.write_all(b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n").expect("written");
+    let mut status = [0; 12];
+    std::io::Read::read_exact(&mut slack, &mut status).expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 404");
+    drop(stalled);
+}
+
+#[test]
+fn a_delivery_that_no_task_names_is_not_said_yes_to() {
+    let scratch = home();
+    std::fs::remove_file(scratch.path().join("config/tasks.d/taker.toml")).expect("no task");
+    let owd = scratch.start();
+    let signature = format!("sha256={}", hmac_hex(SECRET, b"{}"));
+    let headers = [("X-Hub-Signature-256", signature.as_str()), ("X-GitHub-Delivery", "d-1")];
+    let answer = send(&owd, "/hooks/github", &headers, b"{}");
+    assert!(answer.status == 503 && answer.head.to_lowercase().contains("retry-after: 60"), "{}", answer.head);
+    let hooks = owd.owctl.json(&["webhook", "list"]).to_string();
+    assert!(hooks.contains("no task has a trigger") && hooks.contains("\"refused\":1"), "{hooks}");
+    let tested = owd.owctl.run(&["webhook", "test", "github"]);
+    assert!(tested.code != 0 && tested.stderr.contains("no task runs on it"), "{tested:?}");
+    // Sent again once there is one, it runs.
+    scratch
+        .task("taker", "[[trigger]]\nwebhook = \"github\"\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n");
+    owd.owctl.ok(&["reload"]);
+    assert_eq!(github(&owd, "d-1", b"{}"), 202);
+    owd.run_in("taker", "succeeded");
+}
+
+#[test]
 fn a_proxy_changes_nothing() {
     let scratch = home();
     let owd = scratch.start();

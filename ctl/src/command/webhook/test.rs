@@ -93,7 +93,7 @@ fn refused(tested: &Tested) -> Failure {
         413 => "the body is larger than the webhook's `body-limit`",
         429 => "deliveries came too fast",
         400 => "the body is not the JSON that it should be",
-        503 => "it could not be stored",
+        503 => "no task runs on it, or it could not be stored",
         _ => "it was not taken",
     };
     Failure::new(Exit::Failed, "not_delivered", format!("webhook `{webhook}` answered {status}: {why}"))
@@ -104,10 +104,8 @@ fn in_words(tested: &Tested) -> String {
     let Tested { webhook, status, key, tasks } = tested;
     let what = if *status == 200 { "it is known already" } else { "it was accepted" };
     let mut text = format!("{} answered {status}: {what}", escape::line(webhook));
-    match key {
-        None => text.push_str("\nits deliveries cannot be told apart without an `id-header`: see `owctl run list`"),
-        Some(_) if tasks.is_empty() => text.push_str("\nno task runs on it: `owctl webhook list`"),
-        Some(_) => {}
+    if key.is_none() {
+        text.push_str("\nits deliveries cannot be told apart without an `id-header`: see `owctl run list`");
     }
     for DeliveryFateView { task, fate, run, why } in tasks {
         let more = match (run, why) {

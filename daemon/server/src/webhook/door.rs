@@ -26,8 +26,11 @@ use crate::limits::{HOOK_BODY_ROOM, HOOK_BODY_TIME, HOOK_RETRY, SLACK_BODY_LIMIT
 pub trait Deliveries: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
-    /// Durable for every task that wants it before this returns. False: all of them had it already.
-    async fn accept(&self, delivery: NewDelivery) -> Result<bool, StoreError>;
+    /// Durable for every task that wants it before this returns.
+    async fn accept(&self, delivery: NewDelivery) -> Result<Taken, StoreError>;
+
+    /// Whether Slack posts here.
+    fn hears_slack(&self) -> bool;
 
     /// Takes what Slack posts: a status, and a text to go with it; none: Slack posts nothing here.
     async fn take_from_slack(&self, posted: SlackPost<'_>) -> Option<(u16, String)>;
@@ -50,6 +53,16 @@ pub struct NewDelivery {
     pub key: EventKey,
     /// What templates read as `event`.
     pub data: Value,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Taken {
+    New,
+    /// All tasks that it is for had it already.
+    Known,
+    /// No task names its hook: it is kept nowhere.
+    Nowhere,
 }
 
 /// What every request at the listener is served from.
@@ -87,6 +100,9 @@ async fn deliver(State(door): State<Arc<Door>>, Path(name): Path<String>, reques
 
 /// Events and interactions of a Slack app, both signed alike.
 async fn from_slack(State(door): State<Arc<Door>>, request: Request) -> Response {
+    if !door.deliveries.hears_slack() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let (parts, body) = request.into_parts();
     let (body, _room) = match door.read(body, SLACK_BODY_LIMIT).await {
         Ok(read) => read,
@@ -106,6 +122,9 @@ async fn from_slack(State(door): State<Arc<Door>>, request: Request) -> Response
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
+
+/// A body, and the room that it takes up.
+type Read<'d> = (Vec<u8>, Option<SemaphorePermit<'d>>);
 
 impl Door {
     async fn take(&self, hook: &Webhook, request: Request) -> Result<Response, Refused> {
@@ -131,12 +150,21 @@ impl Door {
             data: payload.into_event(settings.name.as_str(), &delivery, &headers, &settings.keys),
             hook: settings.name.clone(),
         };
-        let is_new = self.deliveries.accept(new).await.map_err(|error| {
+        let taken = self.deliveries.accept(new).await.map_err(|error| {
             tracing::error!(hook = %settings.name, error = &error as &dyn std::error::Error, "delivery not stored");
             Refused::later(StatusCode::SERVICE_UNAVAILABLE, HOOK_RETRY.as_secs())
         })?;
-        hook.note_taken(is_new);
-        let (status, word) = if is_new { (StatusCode::ACCEPTED, "accepted") } else { (StatusCode::OK, "known") };
+        let (status, word) = match taken {
+            Taken::New => (StatusCode::ACCEPTED, "accepted"),
+            Taken::Known => (StatusCode::OK, "known"),
+            // Said yes to, it would be lost; so it comes again, perhaps when there is one.
+            Taken::Nowhere => {
+                let why = format!("no task has a trigger `webhook = \"{}\"`", settings.name);
+                let refused = Refused::later(StatusCode::SERVICE_UNAVAILABLE, HOOK_RETRY.as_secs());
+                return Err(Refused { why: Some(why), ..refused });
+            }
+        };
+        hook.note_taken(taken == Taken::New);
         tracing::debug!(hook = %settings.name, status = word, "delivery taken");
         let answer = format!("{{\"status\":\"{word}\"}}\n");
         Ok((status, [(CONTENT_TYPE, "application/json")], answer).into_response())
@@ -144,23 +172,28 @@ impl Door {
 
     /// Reads a body of at most `limit` bytes. A longer one is refused by its announced length before a byte of it is read,
     /// and without one as soon as it is too long.
-    async fn read(&self, body: Body, limit: usize) -> Result<(Vec<u8>, SemaphorePermit<'_>), Refused> {
+    async fn read(&self, body: Body, limit: usize) -> Result<Read<'_>, Refused> {
         let too_large = || Refused::with(StatusCode::PAYLOAD_TOO_LARGE, format!("larger than {limit} bytes"));
-        let announced = body.size_hint();
-        if announced.lower() > limit as u64 {
+        if body.size_hint().lower() > limit as u64 {
             return Err(too_large());
         }
-        let expected = announced.exact().and_then(|length| usize::try_from(length).ok()).unwrap_or(limit);
         let reading = async {
-            let kib = u32::try_from(expected.div_ceil(1024)).expect("a limit is a few MiB");
-            let room = self.room.acquire_many(kib).await.expect("the semaphore is never closed");
-            let mut body = body;
-            let mut read = vec![];
+            let (mut body, mut read) = (body, vec![]);
+            let mut room: Option<SemaphorePermit<'_>> = None;
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|_| Refused::with(StatusCode::BAD_REQUEST, "the body was cut off"))?;
                 let Some(data) = frame.data_ref() else { continue };
                 if read.len() + data.len() > limit {
                     return Err(too_large());
+                }
+                // Only what has come takes up room: what was announced costs its sender nothing.
+                let held = room.as_ref().map_or(0, SemaphorePermit::num_permits);
+                let more = (read.len() + data.len()).div_ceil(1024).saturating_sub(held);
+                let more = self.room.try_acquire_many(u32::try_from(more).expect("a limit is a few MiB"));
+                let more = more.map_err(|_| Refused::later(StatusCode::SERVICE_UNAVAILABLE, HOOK_RETRY.as_secs()))?;
+                match &mut room {
+                    Some(room) => room.merge(more),
+                    None => room = Some(more),
                 }
                 read.extend_from_slice(data);
             }
