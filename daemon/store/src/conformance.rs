@@ -157,6 +157,7 @@ macro_rules! store_conformance {
             a_thread_whose_session_is_over_gets_another
             // Intake
             what_was_taken_in_waits_until_it_is_worked_off
+            a_thread_is_not_closed_over_what_was_just_said
             what_is_sent_again_is_taken_in_once_for_90_days
             // Lists, stream and care
             lists_page_by_cursor

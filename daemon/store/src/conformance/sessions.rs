@@ -41,15 +41,15 @@ async fn state(store: &Any, session: SessionId) -> RunState {
     store.run(session).await.expect("read").expect("there").state
 }
 
-fn heard(number: u64, text: &str) -> Fact {
+pub(super) fn heard(number: u64, text: &str) -> Fact {
     Fact::Input { number: Some(number), input: input(text) }
 }
 
-fn turn_ended() -> Fact {
+pub(super) fn turn_ended() -> Fact {
     Fact::TurnEnded { outcome: TurnOutcome::Completed }
 }
 
-fn rest(session: SessionId, next: u32, facts: Vec<Fact>) -> RestRequest {
+pub(super) fn rest(session: SessionId, next: u32, facts: Vec<Fact>) -> RestRequest {
     RestRequest { session, next, facts, ran_for_ms: 5 }
 }
 

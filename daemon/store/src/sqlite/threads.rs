@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Input, ItemId, SessionId};
+use ow_model::{Input, ItemId, RunState, SessionId};
 use rusqlite::params;
 
 use super::runs::run_row;
@@ -48,10 +48,20 @@ pub(crate) fn open(view: &View<'_>, kind: &str) -> Result<Vec<ThreadRow>, StoreE
 }
 
 pub(crate) fn note(tx: &Tx<'_>, name: &str, session: SessionId, told: u32, open: bool) -> Result<(), StoreError> {
+    // Something may have been said, or may have come of it, since who tells has looked.
+    let goes_on = match run_row(tx, session)? {
+        Some(row) if row.run.ended_at.is_none() => {
+            let waits =
+                tx.value::<i64>("SELECT 1 FROM inputs WHERE run = ?1 AND input IS NOT NULL LIMIT 1", [row.run.order])?;
+            !matches!(row.run.state, RunState::Idle) || waits.is_some() || row.next_seq > told
+        }
+        Some(row) => row.next_seq > told,
+        None => false,
+    };
     // Another session may have the thread by now.
     tx.change(
         "UPDATE threads SET told = ?3, open = ?4 WHERE name = ?1 AND session = ?2",
-        params![name, session.to_string(), told, open],
+        params![name, session.to_string(), told, open || goes_on],
     )?;
     Ok(())
 }
