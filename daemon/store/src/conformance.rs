@@ -147,6 +147,9 @@ macro_rules! store_conformance {
             an_unanswered_item_comes_to_the_next_inbox
             a_digest_gathers_what_comes_before_it_is_due
             a_digest_tells_of_an_item_once
+            a_message_keeps_its_name_though_less_is_left_to_tell
+            time_to_answer_is_counted_from_when_it_is_told
+            of_what_waited_together_only_the_latest_is_told
             a_message_is_found_by_its_name
             an_item_that_is_handed_on_is_in_both_inboxes
             what_a_chat_asks_is_told_elsewhere_a_minute_later
@@ -154,10 +157,10 @@ macro_rules! store_conformance {
             // Threads
             a_thread_is_one_session_however_often_it_is_said
             a_thread_that_is_told_is_closed_until_more_is_said
+            a_thread_is_not_closed_over_what_was_just_said
             a_thread_whose_session_is_over_gets_another
             // Intake
             what_was_taken_in_waits_until_it_is_worked_off
-            a_thread_is_not_closed_over_what_was_just_said
             what_is_sent_again_is_taken_in_once_for_90_days
             // Lists, stream and care
             lists_page_by_cursor

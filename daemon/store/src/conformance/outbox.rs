@@ -302,6 +302,9 @@ pub async fn a_digest_gathers_what_comes_before_it_is_due(place: &impl Place) {
     store.resolve(first, &deny(), &anna(), later(noon(), 600)).await.expect("resolved");
     let digest = due_at(&store, &ada(), later(noon(), 600)).await;
     assert_eq!(told(&digest), [(second, Occasion::Asked)], "what was answered meanwhile is left out");
+    // An answer to it finds its item by this name.
+    let named = format!("ow.{second}.");
+    assert!(digest.message_id.starts_with(&named), "{}: not by what was left out", digest.message_id);
     let late = Attempted::Later { at: later(noon(), 700), why: "down".into() };
     record(&store, &digest, late, later(noon(), 600)).await;
     let fourth = ask(&store, "four", &["x"], later(noon(), 650)).await[0];
@@ -312,6 +315,51 @@ pub async fn a_digest_gathers_what_comes_before_it_is_due(place: &impl Place) {
     assert_eq!(told(&next), [(third, Occasion::Asked), (fourth, Occasion::Asked)]);
 }
 
+pub async fn a_message_keeps_its_name_though_less_is_left_to_tell(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let items = ask(&store, "job", &["x", "y"], noon()).await;
+    let first = due_at(&store, &ada(), noon()).await;
+    assert_eq!(told(&first).len(), 2);
+    assert!(!first.message_id.starts_with("ow."), "of several it names none: {}", first.message_id);
+    // It may have arrived all the same.
+    let late = Attempted::Later { at: later(noon(), 10), why: "no answer".into() };
+    record(&store, &first, late, noon()).await;
+    store.resolve(items[0], &deny(), &anna(), later(noon(), 1)).await.expect("resolved");
+    let again = due_at(&store, &ada(), later(noon(), 10)).await;
+    assert_eq!((told(&again), &again.message_id), (vec![(items[1], Occasion::Asked)], &first.message_id));
+}
+
+pub async fn time_to_answer_is_counted_from_when_it_is_told(place: &impl Place) {
+    let store = place.open().await;
+    // It is night, and nothing is told for half an hour.
+    let morning = later(noon(), 1800);
+    route(&store, move |_, now| Routing {
+        told: vec![at_once(ada(), now.max(morning))],
+        escalation: Some((Span::from_secs(900), inbox("ops"))),
+    });
+    // It would be reminded of after ten minutes.
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let before = store.tend_items(later(morning, 599)).await.expect("tended");
+    assert!(before.reminded.is_empty() && before.escalated.is_empty(), "{before:?}");
+    assert_eq!(store.tend_items(later(morning, 600)).await.expect("tended").reminded, [item]);
+    assert_eq!(store.tend_items(later(morning, 900)).await.expect("tended").escalated, [item]);
+}
+
+pub async fn of_what_waited_together_only_the_latest_is_told(place: &impl Place) {
+    let store = place.open().await;
+    let held = later(noon(), 1000);
+    route(&store, move |_, now| Routing { told: vec![at_once(ada(), now)], escalation: None });
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let asked = due_at(&store, &ada(), noon()).await;
+    record(&store, &asked, Attempted::Later { at: held, why: "down".into() }, noon()).await;
+    assert_eq!(store.tend_items(later(noon(), 600)).await.expect("tended").reminded, [item]);
+    let now = due(&store, held).await.deliveries;
+    assert_eq!(now.iter().map(told).collect::<Vec<_>>(), [vec![(item, Occasion::Reminded)]]);
+    assert_eq!(record(&store, &now[0], sent("r"), held).await, None);
+    assert_eq!(states(&store, item).await, ["asked mail dropped", "reminded mail sent"]);
+}
+
 pub async fn a_digest_tells_of_an_item_once(place: &impl Place) {
     let store = place.open().await;
     route(&store, |_, now| {
@@ -319,11 +367,12 @@ pub async fn a_digest_tells_of_an_item_once(place: &impl Place) {
         Routing { told: vec![Route { binding: ada(), due_at, digest: true }], escalation: None }
     });
     let item = ask(&store, "one", &["x"], noon()).await[0];
-    store.tend_items(later(noon(), 600)).await.expect("reminded");
+    // The other inbox is told by the same address.
+    store.delegate(item, &inbox("ops"), &anna(), later(noon(), 600)).await.expect("handed on");
     let digest = due_at(&store, &ada(), later(noon(), 1200)).await;
-    assert_eq!(told(&digest), [(item, Occasion::Reminded)]);
+    assert_eq!(told(&digest), [(item, Occasion::Delegated)]);
     assert_eq!(record(&store, &digest, sent("r"), later(noon(), 1200)).await, None);
-    assert_eq!(states(&store, item).await, ["asked mail sent", "reminded mail sent"]);
+    assert_eq!(states(&store, item).await, ["asked mail sent", "delegated mail sent"]);
 }
 
 pub async fn a_message_is_found_by_its_name(place: &impl Place) {

@@ -11,7 +11,7 @@ use super::outbox::{self, Bundles, Telling};
 use super::rules;
 use super::view::{json, maybe_micros, micros};
 use super::writer::Tx;
-use crate::{ResolveError, Resolved, StoreError, Tended};
+use crate::{ResolveError, Resolved, Routing, StoreError, Tended};
 
 /// Items reminded of and expired in one transaction.
 const TENDED: usize = 256;
@@ -78,7 +78,7 @@ pub(crate) fn delegate(
     let routing = outbox::routing(tx, to, now);
     // Where the new inbox says nothing of escalation, that of the one before goes on.
     match routing.as_ref().and_then(|routing| routing.escalation.as_ref()) {
-        next @ Some(_) => come_to(tx, &item, to, next, now)?,
+        next @ Some(_) => come_to(tx, &item, to, next, outbox::told_at(routing.as_ref(), None, now))?,
         None => {
             tx.change("UPDATE items SET also = ?2 WHERE ord = ?1", params![item.order, json(&with(&item, to))])
                 .map(drop)?;
@@ -196,11 +196,13 @@ pub(crate) fn tend_items(tx: &mut Tx<'_>, now: Timestamp) -> Result<Tended, Stor
     Ok(tended)
 }
 
-/// The next reminder comes after twice the time, counted from this one: what was slept through is one reminder.
+/// The next reminder comes after twice the time, counted from when this one is told: what was slept through is one reminder.
 fn remind(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreError> {
     let ItemRow { item, remind_after, .. } = row;
     let doubled = remind_after.unwrap_or(0).saturating_mul(2);
-    let next = now.saturating_add(SignedDuration::from_millis(doubled)).unwrap_or(Timestamp::MAX);
+    let routings: Vec<Routing> = item.inboxes().filter_map(|inbox| outbox::routing(tx, inbox, now)).collect();
+    let told_at = routings.iter().map(|routing| outbox::told_at(Some(routing), None, now)).max().unwrap_or(now);
+    let next = told_at.saturating_add(SignedDuration::from_millis(doubled)).unwrap_or(Timestamp::MAX);
     let next = (doubled > 0).then_some(micros(next));
     tx.change(
         "UPDATE items SET reminded = reminded + 1, remind_at = ?2, remind_after = ?3 WHERE ord = ?1",
@@ -213,10 +215,8 @@ fn remind(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreErr
     tell_item(tx, "item.reminded", item.id, &payload, now)?;
     let telling = Telling { number: item.reminded + 1, ..Telling::of(item.id, Occasion::Reminded) };
     let mut bundles = Bundles::new();
-    for inbox in item.inboxes() {
-        if let Some(routing) = outbox::routing(tx, inbox, now) {
-            outbox::tell(tx, &telling, &routing, &mut bundles, now)?;
-        }
+    for routing in &routings {
+        outbox::tell(tx, &telling, routing, &mut bundles, now)?;
     }
     Ok(())
 }
@@ -229,7 +229,8 @@ fn escalate(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreE
         return Ok(());
     };
     let routing = outbox::routing(tx, to, now);
-    come_to(tx, item, to, routing.as_ref().and_then(|routing| routing.escalation.as_ref()), now)?;
+    let told_at = outbox::told_at(routing.as_ref(), None, now);
+    come_to(tx, item, to, routing.as_ref().and_then(|routing| routing.escalation.as_ref()), told_at)?;
     let payload = json!({ "task": item.task, "run": item.run, "title": item.title, "inbox": to });
     tell_item(tx, "item.escalated", item.id, &payload, now)?;
     let Some(routing) = routing else { return Ok(()) };
@@ -242,9 +243,9 @@ fn come_to(
     item: &Item,
     to: &InboxName,
     next: Option<&(Span, InboxName)>,
-    now: Timestamp,
+    told_at: Timestamp,
 ) -> Result<(), StoreError> {
-    let at = next.map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX));
+    let at = next.map(|(after, _)| told_at.saturating_add(after.signed()).unwrap_or(Timestamp::MAX));
     tx.change(
         "UPDATE items SET also = ?2, escalate_at = ?3, escalate_to = ?4 WHERE ord = ?1",
         params![item.order, json(&with(item, to)), maybe_micros(at), next.map(|(_, inbox)| inbox.as_str())],

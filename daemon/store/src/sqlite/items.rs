@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use ow_model::{
     Answer, Answered, BlobHash, Fact, InboxBinding, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Position,
-    Resolution, RunState,
+    Resolution, RunState, Span,
 };
 use rusqlite::{params, params_from_iter, types::Value};
 use serde_json::json;
@@ -168,6 +168,10 @@ fn insert(
     let is_asked = !matches!(new.kind, ItemKind::Notification { .. });
     let escalation = routing.as_ref().and_then(|routing| routing.escalation.as_ref()).filter(|_| is_asked);
     let asks = run.is_some_and(|(_, asks)| asks == Asks::Call);
+    let in_chat = run.is_some_and(|(row, _)| row.chat);
+    let not_before = in_chat.then(|| outbox::chat_grace(now));
+    let told_at = outbox::told_at(routing.as_ref(), not_before, now);
+    let after = |span: Span| told_at.saturating_add(span.signed()).unwrap_or(Timestamp::MAX);
     let order = tx.insert(
         "INSERT INTO items (id, task_name, run, run_id, asks, title, kind, digest, created_at, expires_at, remind_at,
              remind_after, state, state_json, notice_key, fold_key, inbox, escalate_at, escalate_to)
@@ -183,25 +187,20 @@ fn insert(
             digest(&new.kind),
             micros(now),
             maybe_micros(new.expires_in.map(|span| now.saturating_add(span.signed()).unwrap_or(Timestamp::MAX))),
-            maybe_micros(new.remind_after.map(|span| now.saturating_add(span.signed()).unwrap_or(Timestamp::MAX))),
+            maybe_micros(new.remind_after.map(after)),
             new.remind_after.map(|span| signed(span.millis())),
             json(&ItemState::Pending),
             keys.notice,
             keys.fold,
             new.inbox.as_str(),
-            maybe_micros(escalation.map(|(after, _)| now.saturating_add(after.signed()).unwrap_or(Timestamp::MAX))),
+            maybe_micros(escalation.map(|(span, _)| after(*span))),
             escalation.map(|(_, to)| to.as_str()),
         ],
     )?;
     let payload = json!({ "task": new.task, "run": new.run, "title": new.title, "kind": kind_word(&new.kind) });
     tell_item(tx, "item.created", id, &payload, now)?;
     if let Some(routing) = routing {
-        let in_chat = run.is_some_and(|(row, _)| row.chat);
-        let telling = Telling {
-            not_before: in_chat.then(|| outbox::chat_grace(now)),
-            except: keys.except,
-            ..Telling::of(id, Occasion::Asked)
-        };
+        let telling = Telling { not_before, except: keys.except, ..Telling::of(id, Occasion::Asked) };
         outbox::tell(tx, &telling, &routing, bundles, now)?;
     }
     Ok((order, id))

@@ -46,6 +46,13 @@ pub(crate) fn routing(tx: &Tx<'_>, inbox: &InboxName, now: Timestamp) -> Option<
     router.map(|route| route(inbox, now))
 }
 
+/// When the last one is told by these routes: from then on a person's time to answer is counted.
+pub(crate) fn told_at(routing: Option<&Routing>, not_before: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let routes = routing.iter().flat_map(|routing| &routing.told);
+    let last = routes.map(|route| route.due_at.max(not_before.unwrap_or(now))).max();
+    last.map_or(now, |last| last.max(now))
+}
+
 /// When what a chat asks may be told elsewhere.
 pub(crate) fn chat_grace(now: Timestamp) -> Timestamp {
     now.saturating_add(CHAT_GRACE).unwrap_or(Timestamp::MAX)
@@ -298,7 +305,7 @@ fn take_of(tx: &mut Tx<'_>, binding: &InboxBinding, now: Timestamp) -> Result<Op
                     drop_row(tx, row.id, now)?;
                     continue;
                 }
-            } else if let Some(notice) = notice(tx, &row, binding, bundle)? {
+            } else if let Some(notice) = notice(tx, &row, binding, bundle, now)? {
                 // Of an item that a digest has twice, the later occasion says more.
                 notices.retain(|known: &Notice| known.item.id != notice.item.id);
                 notices.push(notice);
@@ -314,15 +321,33 @@ fn take_of(tx: &mut Tx<'_>, binding: &InboxBinding, now: Timestamp) -> Result<Op
             tx.change("UPDATE outbox SET state = 'dropped' WHERE bundle = ?1 AND state = 'waiting'", [bundle])?;
             continue;
         };
+        let message_id = match &reply {
+            None if head.attempts == 0 => name(tx, bundle, &head.message_id, &notices)?,
+            _ => head.message_id,
+        };
         return Ok(Some(Delivery {
             id: DeliveryId(bundle),
             binding: binding.clone(),
-            message_id: head.message_id,
+            message_id,
             created_at: head.created_at,
             attempt: head.attempts + 1,
             content: reply.map_or_else(|| Content::Notices(notices), Content::Reply),
         }));
     }
+}
+
+/// What a message of notices is called from its first attempt on: by its item only where it tells of one alone, whatever
+/// else was to be in it.
+fn name(tx: &Tx<'_>, bundle: i64, begun: &str, notices: &[Notice]) -> Result<String, StoreError> {
+    let random = begun.rsplit('.').next().unwrap_or_default();
+    let name = match notices {
+        [one] => format!("ow.{}.{random}", one.item.id),
+        _ => format!("owd.several.{random}"),
+    };
+    if name != begun {
+        tx.change("UPDATE outbox SET message_id = ?2 WHERE bundle = ?1", params![bundle, name])?;
+    }
+    Ok(name)
 }
 
 fn drop_row(view: &View<'_>, id: i64, now: Timestamp) -> Result<(), StoreError> {
@@ -331,11 +356,28 @@ fn drop_row(view: &View<'_>, id: i64, now: Timestamp) -> Result<(), StoreError> 
 }
 
 /// What is told of the item by this row; none where it has become stale.
-fn notice(view: &View<'_>, row: &Due, binding: &InboxBinding, bundle: i64) -> Result<Option<Notice>, StoreError> {
+fn notice(
+    view: &View<'_>,
+    row: &Due,
+    binding: &InboxBinding,
+    bundle: i64,
+    now: Timestamp,
+) -> Result<Option<Notice>, StoreError> {
     let Some(occasion) = Occasion::ALL.into_iter().find(|occasion| occasion.word() == row.what) else {
         return Ok(None);
     };
     let Some(id) = row.item else { return Ok(None) };
+    // What waited for so long that more is to be told by now says no more than that.
+    let later = view.row(
+        OUTBOX,
+        "SELECT id FROM outbox WHERE item = ?1 AND binding = ?2 AND id > ?3 AND bundle <> ?4 AND what <> 'reply'
+             AND (state IN ('taken', 'sent') OR (state = 'waiting' AND due_at <= ?5)) LIMIT 1",
+        params![id.to_string(), binding.as_str(), row.id, bundle, micros(now)],
+        |record| record.int(0),
+    )?;
+    if later.is_some() {
+        return Ok(None);
+    }
     let Some(found) = item_row(view, id)? else { return Ok(None) };
     let thread = view.row(
         OUTBOX,
@@ -389,6 +431,11 @@ pub(crate) fn record(
     take_of(tx, &delivery.binding, now)
 }
 
+pub(crate) fn hurry(tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.change("UPDATE outbox SET due_at = ?1 WHERE state = 'waiting' AND attempts > 0 AND due_at > ?1", [micros(now)])?;
+    Ok(())
+}
+
 /// What was under way when owd died is due again: nobody knows whether it arrived.
 pub(crate) fn begin_life(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.change("UPDATE outbox SET state = 'waiting', perhaps = 1 WHERE state = 'taken'", [])?;
@@ -431,11 +478,6 @@ fn delivery_row(record: &Record<'_>) -> Result<DeliveryRow, Broken> {
 pub(crate) fn items_told_as(view: &View<'_>, name: &str) -> Result<Vec<ItemId>, StoreError> {
     let found: Vec<ItemId> = view.rows(
         OUTBOX,
-pub(crate) fn hurry(tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    tx.change("UPDATE outbox SET due_at = ?1 WHERE state = 'waiting' AND attempts > 0 AND due_at > ?1", [micros(now)])?;
-    Ok(())
-}
-
         "SELECT id, item FROM outbox WHERE (message_id = ?1 OR reference = ?1) AND item IS NOT NULL ORDER BY id",
         [name],
         |record| record.parsed(1),
