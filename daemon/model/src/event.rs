@@ -16,6 +16,12 @@ pub struct EventId(pub i64);
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct EventKey(pub String);
 
+impl EventKey {
+    /// What the keys begin with that owd makes itself. One of a sender's own would pass for such an event, and the real
+    /// one for its double.
+    pub const OWN: [&'static str; 7] = ["watch:", "after:", "startup:", "manual:", "webhook:", "mail:", "slack:"];
+}
+
 impl fmt::Display for EventKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)

@@ -10,9 +10,6 @@ use crate::guard::Caller;
 use crate::limits::{EVENT_KEY_LIMIT, EVENTS_LIMIT};
 use crate::problem::Problem;
 
-/// Keys that owd makes itself. One from outside would pass for such an event, and the real one for its double.
-const OWN_KEYS: [&str; 3] = ["watch:", "after:", "startup:"];
-
 pub(super) async fn accept(
     State(api): State<Api>,
     _caller: Caller,
@@ -40,7 +37,7 @@ fn new_event(NewEventView { task, key, data }: NewEventView) -> Result<NewEvent,
             key.len()
         )));
     }
-    if let Some(own) = OWN_KEYS.iter().find(|own| key.starts_with(**own)) {
+    if let Some(own) = EventKey::OWN.iter().find(|own| key.starts_with(**own)) {
         return Err(Problem::invalid(format!("the key `{key}` begins with `{own}`, which marks owd's own events")));
     }
     let payload = EventPayload { kind: "event".into(), data };

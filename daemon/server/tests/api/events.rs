@@ -40,6 +40,10 @@ async fn a_batch_with_a_wrong_event_changes_nothing() {
         (json!({ "task": "reports", "key": "after:0123456789abcdef" }), 422, "invalid"),
         (json!({ "task": "reports", "key": "watch:/in/a" }), 422, "invalid"),
         (json!({ "task": "reports", "key": "startup:1" }), 422, "invalid"),
+        (json!({ "task": "reports", "key": "manual:0123456789abcdef" }), 422, "invalid"),
+        (json!({ "task": "reports", "key": "webhook:ci:id:d-1" }), 422, "invalid"),
+        (json!({ "task": "reports", "key": "mail:<1@example.org>" }), 422, "invalid"),
+        (json!({ "task": "reports", "key": "slack:C1/1.1" }), 422, "invalid"),
     ] {
         client.post("/v1/events", &json!({ "events": [good, wrong] })).await.error(status, code);
     }
