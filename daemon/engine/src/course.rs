@@ -242,8 +242,7 @@ impl Course {
         let engine = Arc::clone(&self.0.engine);
         let call = ready.call().clone();
         let (end, took_ms) = Session::<StepsTurn>::carry_out(&engine, ready, stop).await?;
-        let is_told = engine.hooks().concern(HookEvent::PostToolUse, Some(&call.tool));
-        let result = if is_told { end.result().cloned() } else { None };
+        let result = end.result().cloned();
         self.0.record_end(position, end, took_ms);
         if let Some(result) = result {
             self.0.tell_hooks(&call, &result, stop).await?;

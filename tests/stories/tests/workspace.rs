@@ -53,6 +53,21 @@ fn notices(owd: &Owd) -> Vec<String> {
 }
 
 #[test]
+fn a_trusted_workspace_is_told_what_became_of_a_step() {
+    let scratch = Scratch::new();
+    brings(&scratch, "[[hook]]\nevent = \"post-tool-use\"\nmatcher = \"write_file\"\ncommand = \"./guard\"\n");
+    let told = scratch.path().join("told");
+    let script = format!("#!/bin/sh\ncat >> {}\n", told.display());
+    fs::write(scratch.work().join(".owd/hooks/guard"), script).expect("a hook");
+    writes(&scratch, "notes.txt");
+    let owd = scratch.start();
+    owd.owctl.ok(&["trust", &scratch.work().to_string_lossy(), "--yes"]);
+    assert_eq!(run(&owd, "writes")["state"], "succeeded");
+    let told = fs::read_to_string(&told).expect("it was told");
+    assert!(told.contains("write_file") && told.contains("notes.txt"), "{told}");
+}
+
+#[test]
 fn a_workspace_forbids_untrusted_and_allows_nothing_even_trusted() {
     let scratch = Scratch::new();
     let grants = "allow = [\"touch\"]\nmode = \"auto\"\n[policy]\nallow = [\"touch\"]\n[tool-risk]\nshell = \"read\"\n";
