@@ -201,7 +201,17 @@ pub(crate) struct MailRoom {
 }
 
 /// Something that runs as long as its setting stays the same.
-type Part<T> = Option<(T, CancellationToken, TaskTracker)>;
+struct Part<T> {
+    running: Option<(T, CancellationToken)>,
+    /// What ran last, which may not be at its end yet.
+    last: Option<TaskTracker>,
+}
+
+impl<T> Default for Part<T> {
+    fn default() -> Self {
+        Self { running: None, last: None }
+    }
+}
 
 impl MailRoom {
     pub(crate) fn new(
@@ -287,25 +297,26 @@ impl MailRoom {
         begin: impl FnOnce(T, CancellationToken) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
     ) {
         let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-        if part.as_ref().map(|(setting, ..)| setting) == setting.as_ref() {
+        if part.running.as_ref().map(|(setting, _)| setting) == setting.as_ref() {
             return;
         }
-        let before = part.take().map(|(_, stop, ended)| {
+        if let Some((_, stop)) = part.running.take() {
             stop.cancel();
-            ended
-        });
+        }
         let Some(setting) = setting else { return };
         let (stop, ended) = (self.stop.child_token(), TaskTracker::new());
         let work = begin(setting.clone(), stop.clone());
         let work = ended.track_future(work);
         ended.close();
+        let before = part.last.replace(ended);
         self.tasks.spawn(async move {
+            // However long ago that was ended: its socket must be gone before the next one is made.
             if let Some(before) = before {
                 before.wait().await;
             }
             work.await;
         });
-        *part = Some((setting, stop, ended));
+        part.running = Some((setting, stop));
     }
 
     /// Waits until what is in hand is handled; the stop was asked for before.

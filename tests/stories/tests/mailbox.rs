@@ -290,6 +290,34 @@ fn a_mail_server_of_this_machine_hands_answers_over_a_socket() {
 }
 
 #[test]
+fn a_socket_for_mail_that_is_taken_away_and_put_back_is_there() {
+    let scratch = asking();
+    let socket = scratch.path().join("lmtp");
+    let with = format!("[mail]\nauthserv-id = \"{RELAY}\"\nlmtp = \"{}\"\n", socket.display());
+    scratch.config(&with);
+    let owd = scratch.start();
+    until("the socket is there", || socket.exists().then_some(()));
+    for _ in 0..5 {
+        // Who is in the middle of a mail keeps the one that ends for a while.
+        let middle = std::os::unix::net::UnixStream::connect(&socket).expect("it listens");
+        (&middle).write_all(b"LHLO here\r\n").expect("said");
+        scratch.config("");
+        owd.owctl.ok(&["reload"]);
+        scratch.config(&with);
+        owd.owctl.ok(&["reload"]);
+        drop(middle);
+        until("a mail server is answered", || {
+            let stream = std::os::unix::net::UnixStream::connect(&socket).ok()?;
+            let mut greeting = [0; 3];
+            std::io::Read::read_exact(&mut &stream, &mut greeting).ok()?;
+            (greeting == *b"220").then_some(())
+        });
+    }
+    let status = owd.owctl.json(&["status"]).to_string();
+    assert!(!status.contains("cannot listen for mail"), "{status}");
+}
+
+#[test]
 fn doctor_names_the_step_of_a_mails_way_that_fails() {
     let Some(dovecot) = Dovecot::start() else { return };
     dovecot.put("owd", "1", &reply("aaaaaaaaaaaaaaaa", "hello"));
