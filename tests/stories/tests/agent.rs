@@ -216,6 +216,27 @@ fn what_went_to_models_is_shown_also_where_owd_was_killed_in_the_middle() {
     assert_eq!(answered, [true, false, true], "{all}");
 }
 
+/// So is what goes out once more because owd died.
+#[test]
+fn what_is_asked_again_after_a_crash_is_on_record_before_it_goes() {
+    let model = ModelServer::start();
+    for _ in 0..2 {
+        model.push(ModelResponse::from(ModelReply::text("a long answer").in_pieces(4)).hang_after(120));
+    }
+    model.push(ModelReply::text("Empty."));
+    let (scratch, mut owd) = a_task(&model, "goal = \"What is here?\"");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    for asked in 1..=2 {
+        model.wait_for(asked);
+        owd.kill();
+        owd = scratch.start();
+    }
+    let run = id(&owd.run_in("agent", "succeeded"));
+    let all = owd.owctl.json(&["run", "show", &run, "--sent"]);
+    let answered: Vec<&Value> = all.as_array().expect("a list").iter().map(|request| &request["answered"]).collect();
+    assert_eq!(answered, [false, false, true], "{all}");
+}
+
 /// What a sub-agent uses is the session's to pay.
 #[test]
 fn a_sub_agent_s_model_calls_count_against_the_budget() {

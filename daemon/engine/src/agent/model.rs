@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, Usage};
-use ow_provider::{Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, ToolChoice, Tools};
+use ow_provider::{
+    Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, Router, ToolChoice, Tools,
+};
 use ow_store::StoreError;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -59,17 +61,22 @@ impl AgentCourse {
         goals.extend(self.equipment.failover.iter().cloned());
         // Where a reply was lost, what waited behind it is heard once another is asked for: what goes out is known then.
         let made = if self.session.turn.is_asking() { None } else { Some(self.request(&ask, stop).await?) };
-        let sent = match made.as_ref().and_then(|request| router.body(&goals[0], request)) {
-            Some(body) => Some(self.keep_sent(&body, stop).await?),
-            None => None,
+        let place = self.session.pending.len();
+        let asked = |sent| Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved, sent };
+        let request = if let Some(request) = made {
+            let sent = self.sent_by(&router, &goals[0], &request, stop).await?;
+            self.record(asked(sent));
+            request
+        } else {
+            self.record(asked(None));
+            let request = self.request(&ask, stop).await?;
+            let sent = self.sent_by(&router, &goals[0], &request, stop).await?;
+            // What goes out is no part of what the turn folds.
+            self.session.pending[place] = asked(sent);
+            request
         };
-        self.record(Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved, sent });
         // The last commit before the provider is asked: with it are the results that the request shows.
         self.session.commit(stop).await?;
-        let request = match made {
-            Some(request) => request,
-            None => self.request(&ask, stop).await?,
-        };
 
         let cancel = CancellationToken::new();
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -140,6 +147,20 @@ impl AgentCourse {
         tracing::warn!(?kind, %message, "no reply from a model");
         self.record(Fact::ModelFailed { kind, message, partial, sent });
         Ok(())
+    }
+
+    /// The record of what this request would send to a model.
+    async fn sent_by(
+        &mut self,
+        router: &Router,
+        model: &str,
+        request: &Request,
+        stop: &Stop,
+    ) -> Result<Option<Sent>, StoreError> {
+        Ok(match router.body(model, request) {
+            Some(body) => Some(self.keep_sent(&body, stop).await?),
+            None => None,
+        })
     }
 
     /// The record of a request for the journal.
