@@ -47,7 +47,7 @@ fn what_is_asked_arrives_with_the_line_that_answers_it_and_the_end_with_who_deci
     owd.owctl.ok(&["inbox", "deny", &item]);
     let end = server.wait_for(4);
     let said = end[2..].iter().find(|request| request.path == "/topic").expect("the end is told");
-    assert!(said.body.starts_with("denied by "), "{}", said.body);
+    assert!(said.body.starts_with("Denied by "), "{}", said.body);
     let rest: Vec<_> = server.requests().iter().map(|request| request.path.clone()).collect();
     assert_eq!(rest.len(), 4, "nothing twice: {rest:?}");
 }
