@@ -256,6 +256,27 @@ fn owds_own_files_are_never_touched() {
             "cat < ~/.local/share/owd/store.db",
         ],
     );
+    // Nor with the folder that they are in.
+    check(
+        "deny",
+        &question(&["rm", "mv", "chmod", "chown", "find"], &[]),
+        &[
+            "rm -rf /home/u/.config",
+            "rm -r ~/.local",
+            "rm -rf /home/u/.config/owd/../",
+            "mv ~/.config /tmp/q",
+            "chmod -R 777 ~/.local/share",
+            "cd /home/u && rm -rf .config",
+            "find /home/u/.config -delete",
+            "gosu root rm -rf /home/u/.config",
+        ],
+    );
+    check(
+        "ask",
+        &question(&["cp", "grep", "tar"], &[]),
+        &["cp -r /home/u/.config /tmp/q", "grep -r key /home/u/.local", "tar cf x ~/.config"],
+    );
+    check("allow", &question(&["ls", "rm"], &[]), &["ls -la /home/u/.config", "rm -r /home/u/.cache/x"]);
 }
 
 #[test]
@@ -610,7 +631,128 @@ fn an_entry_for_a_program_does_not_cover_what_runs_or_writes() {
 }
 
 #[test]
+fn an_entry_for_what_starts_others_covers_none_of_them() {
+    for line in [
+        "choom -n 1 -- id",
+        "gosu root id",
+        "su-exec u id",
+        "tini -- id",
+        "dumb-init id",
+        "rlwrap id",
+        "logsave f id",
+        "runcon x id",
+        "sg g id",
+        "run0 id",
+        "systemd-inhibit id",
+        "systemd-cat id",
+        "sshpass -p x ssh h id",
+        "autossh h id",
+        "pssh -H h id",
+        "hyperfine id",
+        "cpulimit -l 1 id",
+        "catchsegv id",
+        "eatmydata id",
+        "faketime x id",
+        "proot id",
+        "fakechroot id",
+        "ld.so /bin/id",
+        "/lib64/ld-linux-x86-64.so.2 /bin/id",
+        "qemu-x86_64 /bin/id",
+        "git-shell -c id",
+        "poetry run id",
+        "pipenv run id",
+        "pdm run id",
+        "hatch run id",
+        "rye run id",
+        "conda run id",
+        "micromamba run id",
+        "mise exec -- id",
+        "asdf exec id",
+        "nvm exec id",
+        "rbenv exec id",
+        "pyenv exec id",
+        "op run -- id",
+        "doppler run -- id",
+        "chamber exec x -- id",
+        "aws-vault exec x -- id",
+        "sops exec-env f id",
+        "dotenv -- id",
+        "envdir d id",
+        "setlock f id",
+        "softlimit id",
+        "chpst id",
+        "s6-setuidgid u id",
+        "ifne id",
+        "pee id",
+        "mispipe id id",
+        "lckdo f id",
+        "zrun id",
+        "nq id",
+        "ts id",
+        "tsp id",
+        "reflex id",
+        "rush id",
+        "rr record id",
+        "heaptrack id",
+        "bpftrace -c id",
+        "cgclassify id",
+        "socat - EXEC:id",
+    ] {
+        let program = line.split(' ').next().expect("a word");
+        check("ask", &question(&[program], &[]), &[line]);
+    }
+}
+
+#[test]
+fn an_entry_covers_no_option_that_runs_or_writes_in_more_programs() {
+    for line in [
+        "git grep -nOid x",
+        "git grep -lO x",
+        "git cat-file --filters HEAD:x",
+        "git branch --edit-description",
+        "shuf -o f a",
+        "iconv -o f a",
+        "xsltproc -o f a b",
+        "xmllint -o f a",
+        "yq -s .a f",
+        "curl --remote-name-all http://h/x",
+        "curl -w '%output{f}' http://h",
+        "tidy -m a.html",
+        "sar -o f",
+        "vimdiff -c '!id' a b",
+        "vimdiff '+!id' a b",
+        "gvim -c '!id'",
+        "rview -c '!id'",
+        "pdflatex -shell-escape x",
+        "latex -enable-write18 x",
+        "rpm -E '%(id)'",
+        "rpm -qa --pipe id",
+        "apt-get -o APT::Update::Pre-Invoke::=id update",
+        "apt --option x=y list",
+        "apt-get -c f update",
+        "dpkg --pre-invoke=id -l",
+        "dpkg --status-logger=id -l",
+        "gcc -wrapper id a.c",
+        "gcc -fplugin=./x.so a.c",
+        "ld -plugin x",
+        "exiftool -config f a",
+        "exiftool -if 'system(1)' a",
+        "ghc -e x",
+        "ts-node -e 1",
+    ] {
+        let program = line.split(' ').next().expect("a word");
+        check("ask", &question(&[program], &[]), &[line]);
+    }
+    check(
+        "allow",
+        &question(&["git grep", "gcc", "curl http://h"], &[]),
+        &["git grep -n x", "gcc -Wall -c a.c", "curl http://h"],
+    );
+}
+
+#[test]
 fn what_an_entry_spells_out_is_meant() {
+    check("allow", &question(&["git branch -D", "git tag -d"], &[]), &["git branch -D x", "git tag -d v1"]);
     check("allow", &question(&["sort -o out.txt"], &[]), &["sort -o out.txt a"]);
     check("allow", &question(&["find . -name '*.o' -delete"], &[]), &["find . -name '*.o' -delete"]);
     check("allow", &question(&["python3 report.py"], &[]), &["python3 report.py --daily"]);

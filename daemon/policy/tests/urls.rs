@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ow_policy::url::{Guard, Redirect, explain, is_named, is_public, origin};
+use ow_policy::url::{Guard, Redirect, ascii_name, explain, is_named, is_public, origin};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,6 +56,15 @@ fn cases_hold() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_never_sent_hides_no_redirect() {
+    let redirects = [Redirect { url: "http://r.example/".into(), status: 302, location: "http://127.0.0.1/".into() }];
+    let mut public = |_: &str| Some(vec![IpAddr::from([93, 184, 215, 14])]);
+    let found = explain("http://r.example/#f", &Guard::default(), &mut public, &redirects);
+    assert!(found.blocked, "{found:?}");
+    assert_eq!(ascii_name("B\u{fc}cher.example."), "xn--bcher-kva.example");
 }
 
 fn blocked(url: &str, guard: &Guard) -> Option<String> {

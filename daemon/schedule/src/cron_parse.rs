@@ -158,7 +158,7 @@ fn item_values(field: CronField, item: &str) -> Result<u64, CronError> {
             return Err(bad(
                 field,
                 item,
-                &format!("runs backwards; write it as two ranges: `{first}-{highest},{lowest}-{last}`"),
+                &format!("runs backwards; write it as two ranges: `{first}-{},{lowest}-{last}`", highest.max(first)),
             ));
         }
         (first, last)

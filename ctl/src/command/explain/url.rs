@@ -47,7 +47,7 @@ fn answer(text: &str) -> Result<Answer, String> {
 
 /// As the guard asks for names.
 fn plain(name: &str) -> String {
-    name.trim().trim_end_matches('.').to_lowercase()
+    ow_policy::url::ascii_name(name.trim())
 }
 
 impl Url {

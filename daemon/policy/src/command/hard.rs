@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::script::{Line, Part, Script};
 use super::unwrap::{base_name, is_interpreter, is_shell, levels, runs_stdin};
 use super::word::UNKNOWN;
-use crate::path::{is_owds, lexical};
+use crate::path::{holds_owds, is_owds, lexical};
 
 /// How deep scripts inside commands are followed.
 const DEPTH_LIMIT: u32 = 8;
@@ -147,7 +147,7 @@ fn block_part(part: &Part, ground: Ground, depth: u32) -> Option<(String, String
         if is_shell(command.first().map_or("", String::as_str)) && runs_stdin(command) {
             scripts.extend(part.fed.iter().map(|text| Script::read(text, ground.home, part.cwd.as_deref())));
         }
-        if let Some(found) = block_command(command, part, ground) {
+        if let Some(found) = block_command(command, part, ground).or_else(|| takes_owds(command, part, ground)) {
             return Some(found);
         }
     }
@@ -288,6 +288,24 @@ fn downloads(part: &Part, ground: Ground) -> bool {
     let fetches = |argv: &[String]| argv.first().is_some_and(|program| DOWNLOADERS.contains(&base_name(program)));
     commands.iter().any(|command| fetches(command))
         || scripts.iter().chain(&part.inner).flat_map(Script::parts).any(|inner| fetches(&inner.texts()))
+}
+
+/// Whether a command takes away, moves or re-owns a folder with owd's own files in it.
+fn takes_owds(command: &[String], part: &Part, ground: Ground) -> Option<(String, String)> {
+    let (program, arguments) = command.split_first()?;
+    let recursive = || has_short(arguments, &['r', 'R']) || has_long(arguments, "recursive");
+    let takes = match base_name(program) {
+        "mv" | "shred" | "trash" | "trash-put" | "rmtree" => true,
+        "rm" | "srm" | "chmod" | "chown" | "chgrp" | "setfacl" => recursive(),
+        "find" => arguments.iter().any(|argument| argument == "-delete" || argument.starts_with("-exec")),
+        _ => false,
+    };
+    let holds = |operand: &&str| {
+        let at = place(operand, part.cwd.as_deref(), ground);
+        at.starts_with('/') && holds_owds(Path::new(&at), ground.protected)
+    };
+    let target = takes.then(|| operands(arguments).into_iter().find(holds)).flatten()?;
+    Some(("hard-block: owd's own files".into(), format!("`{target}` holds files of owd's own")))
 }
 
 fn own_file(path: &str, part: &Part, ground: Ground) -> Option<(String, String)> {

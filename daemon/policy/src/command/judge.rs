@@ -9,7 +9,7 @@ use super::hazard::code_of_interpreter;
 use super::safe::{build_use, safe_use};
 use super::script::Script;
 use super::unwrap::{Inner, WRAPPING_LIMIT, base_name, inner, is_interpreter, is_shell, runs_stdin};
-use crate::path::{Scope, Standing, is_owds, standing};
+use crate::path::{Scope, Standing, holds_owds, is_owds, standing};
 use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Situation};
 
 /// A command with what was found out about it.
@@ -103,6 +103,12 @@ pub(crate) fn forbidden(subject: Subject, rights: &Rights) -> Option<(String, St
     Some((format!("deny: {entry}"), format!("the entry `{entry}` denies `{part}`")))
 }
 
+/// Programs that tell the names of what a folder holds, and not what stands in it.
+const NAMES_ONLY: &[&str] = &[
+    "ls", "dir", "vdir", "exa", "eza", "tree", "stat", "du", "df", "find", "test", "[", "file", "realpath", "readlink",
+    "dirname", "basename", "pwd", "cd", "pushd", "mkdir", "touch", "echo", "printf",
+];
+
 /// What layers 3 and 4 say.
 pub(crate) fn layers(subject: Subject, rights: &Rights) -> Found {
     let commands = match subject.form {
@@ -128,6 +134,13 @@ pub(crate) fn layers(subject: Subject, rights: &Rights) -> Found {
     {
         // What a call may have written there is not the program that an entry means.
         return Found::Nothing { why: format!("the program was found inside a root: `{}`", program.display()) };
+    }
+    let holds = |path: &&ResolvedPath| holds_owds(&path.resolved, rights.protected);
+    if let Some(folder) = subject.operands.iter().find(holds)
+        && !commands.iter().all(|command| NAMES_ONLY.contains(&base_name(&command[0])))
+    {
+        // With its keys and its secrets: no entry means those.
+        return Found::Nothing { why: format!("`{}` holds files of owd's own", folder.resolved.display()) };
     }
     // The safe list never covers an operator, so it sees single commands only. A line runs without a shell
     // only where both readings agree on its argv.

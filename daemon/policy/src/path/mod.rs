@@ -14,4 +14,4 @@ pub use names::{runs_later, secret_name};
 pub(crate) use resolve::lexical;
 pub use resolve::{LinkAt, Links, NoLinks, PathRefusal, resolve};
 pub(crate) use scope::words;
-pub use scope::{Scope, Standing, explain, is_owds, standing};
+pub use scope::{Scope, Standing, explain, holds_owds, is_owds, standing};

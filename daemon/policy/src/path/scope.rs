@@ -39,6 +39,12 @@ pub fn is_owds(at: &Path, protected: &[PathBuf], run_folder: Option<&Path>) -> b
     protected.iter().any(|own| at.starts_with(own)) && !run_folder.is_some_and(|folder| at.starts_with(folder))
 }
 
+/// Whether a folder has owd's own in it, or is owd's own.
+#[must_use]
+pub fn holds_owds(at: &Path, protected: &[PathBuf]) -> bool {
+    protected.iter().any(|own| own.starts_with(at))
+}
+
 /// Tells how `path` stands.
 #[must_use]
 pub fn standing(path: &ResolvedPath, op: PathOp, scope: &Scope) -> Standing {
@@ -46,8 +52,7 @@ pub fn standing(path: &ResolvedPath, op: PathOp, scope: &Scope) -> Standing {
     let writes = op == PathOp::Write;
     let owds = |at: &Path| is_owds(at, scope.protected, scope.run_folder);
     // A folder that holds owd's own may be searched (the tool leaves that part out) but not moved.
-    let holds_owds = || writes && scope.protected.iter().any(|own| own.starts_with(at));
-    if owds(at) || owds(&path.lexical) || holds_owds() {
+    if owds(at) || owds(&path.lexical) || (writes && holds_owds(at, scope.protected)) {
         return Standing::Protected;
     }
     if writes && KERNEL.iter().any(|folder| at.starts_with(folder)) {

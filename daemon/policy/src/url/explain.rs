@@ -48,7 +48,14 @@ fn follow(
     let mut hop = 0;
     loop {
         check_resolved(&url, guard, resolve)?;
-        let answer = redirects.iter().find(|redirect| Url::parse(&redirect.url).is_ok_and(|from| from == url));
+        // What stands behind `#` is never sent.
+        let sent = |url: &Url| {
+            let mut sent = url.clone();
+            sent.set_fragment(None);
+            sent
+        };
+        let answer =
+            redirects.iter().find(|redirect| Url::parse(&redirect.url).is_ok_and(|from| sent(&from) == sent(&url)));
         hop += 1;
         let next = match answer {
             Some(answer) => guard.redirect(&first, &url, answer.status, Some(&answer.location), hop)?,

@@ -12,4 +12,4 @@ mod named;
 pub use address::is_public;
 pub use explain::{ExplainedUrl, Redirect, explain};
 pub use guard::{Blocked, Guard, Hop, REDIRECT_LIMIT, is_named, on_record, origin};
-pub use named::named_hosts;
+pub use named::{ascii_name, named_hosts};

@@ -27,6 +27,13 @@ pub fn named_hosts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> 
     hosts
 }
 
+/// A host's name as requests have it: in ASCII and lower case, without a final dot. What is no name stays as it is.
+#[must_use]
+pub fn ascii_name(name: &str) -> String {
+    let name = name.trim_end_matches('.');
+    Host::parse(name).map_or_else(|_| name.to_lowercase(), |host| host.to_string())
+}
+
 fn ends_word(letter: char) -> bool {
     letter.is_whitespace() || "\"'<>(){}|,;`\\^“”„‘’«»…、。，".contains(letter)
 }

@@ -76,6 +76,8 @@ pub(super) fn git(arguments: &[String]) -> Vec<Hazard> {
         "open-files-in-pager",
         "ext-diff",
         "textconv",
+        "filters",
+        "edit-description",
         "config",
         "template",
         "extcmd",
@@ -134,7 +136,8 @@ pub(super) fn git(arguments: &[String]) -> Vec<Hazard> {
         _ => "",
     };
     let valued = match sub {
-        "log" | "show" | "diff" | "grep" | "whatchanged" => "nSGUlABCem",
+        "log" | "show" | "diff" | "whatchanged" => "nSGUlABCem",
+        "grep" => "ABCmef",
         "commit" | "tag" | "merge" => "mFCc",
         _ => "",
     };
@@ -183,7 +186,12 @@ pub(super) fn git(arguments: &[String]) -> Vec<Hazard> {
                 "-l" | "--list" | "--contains" | "--merged" | "--no-merged" | "--points-at" | "--sort" | "--format"
             )
         });
-        if !lists && let Some(index) = (at + 1..arguments.len()).find(|index| !arguments[*index].starts_with('-')) {
+        // The name that an option is about is no new one.
+        let about = found.iter().any(|hazard| hazard.at > at + 1);
+        if !lists
+            && !about
+            && let Some(index) = (at + 1..arguments.len()).find(|index| !arguments[*index].starts_with('-'))
+        {
             found.push(hazard(index, &format!("git {sub}"), "NAME"));
         }
     }

@@ -82,7 +82,36 @@ const RUNNERS: &[&str] = &[
     "mapfile",
     "readarray",
     "fc",
+    "aws-vault",
+    "autossh",
+    "bpftrace",
+    "cgclassify",
+    "cgexec",
+    "chpst",
+    "dotenv",
+    "git-shell",
+    "hyperfine",
+    "ld.so",
+    "mispipe",
+    "parallel-ssh",
+    "pdsh",
+    "pee",
+    "proot",
+    "pssh",
+    "reflex",
+    "rr",
+    "runcon",
+    "rush",
+    "sg",
+    "socat",
+    "softlimit",
+    "systemd-nspawn",
+    "ts",
+    "zrun",
 ];
+
+/// The same, by how their names begin: loaders of programs and machines that run them.
+const RUNNER_FAMILIES: &[&str] = &["ld-linux", "ld-musl", "qemu-"];
 
 /// Everything in this argv, after the program, that does more than an entry stands for.
 pub(crate) fn hazards(argv: &[String]) -> Vec<Hazard> {
@@ -101,7 +130,7 @@ fn hazards_at(argv: &[String], depth: usize) -> Vec<Hazard> {
     if is_shell(name) || is_interpreter(name) {
         return interpreted(arguments, name);
     }
-    if RUNNERS.contains(&name) {
+    if RUNNERS.contains(&name) || RUNNER_FAMILIES.iter().any(|family| name.starts_with(family)) {
         return all_of(arguments, name, 0);
     }
     let mut found = of_program(arguments, name);
@@ -160,10 +189,17 @@ fn of_program(arguments: &[String], name: &str) -> Vec<Hazard> {
         "sed" | "gsed" => sed(arguments),
         "tar" | "bsdtar" | "gtar" => tar(arguments),
         "uniq" | "xxd" | "sqlite3" => second_operand(arguments, name),
-        "curl" | "wget" | "wget2" => second_url(arguments, name),
+        "curl" | "wget" | "wget2" => {
+            let mut found = second_url(arguments, name);
+            found.extend(found_at(arguments, name, |argument| {
+                argument.contains("%output{").then(|| "%output{…}".into())
+            }));
+            found
+        }
         "date" => date(arguments),
         "hostname" | "domainname" => operand_sets(arguments, name),
-        "vi" | "vim" | "nvim" | "view" | "ex" | "less" | "more" | "most" => plus_commands(arguments, name),
+        "vi" | "vim" | "nvim" | "view" | "ex" | "vimdiff" | "gvim" | "gvimdiff" | "gview" | "rvim" | "rview"
+        | "vimx" | "less" | "more" | "most" => plus_commands(arguments, name),
         "sysctl" | "make" | "gmake" => settings(arguments, name),
         _ => SUBCOMMANDS
             .iter()
@@ -229,6 +265,15 @@ const SUBCOMMANDS: &[(&[&str], &[&str])] = &[
     (&["cargo"], &["run", "r", "install", "fix", "publish", "bench", "script", "watch", "expand"]),
     (&["go"], &["run", "generate", "install", "get", "tool", "env", "work", "mod", "telemetry"]),
     (&["gh"], &["alias", "extension", "api", "codespace", "config", "auth", "secret", "run", "workflow", "browse"]),
+    (
+        &["poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba"],
+        &["run", "shell", "install", "env", "config"],
+    ),
+    (
+        &["mise", "asdf", "nvm", "rbenv", "pyenv", "nodenv", "rtx"],
+        &["exec", "x", "run", "shell", "install", "global", "local"],
+    ),
+    (&["op", "doppler", "chamber", "sops", "infisical"], &["run", "exec", "exec-env", "exec-file", "edit", "secrets"]),
     (&["ip"], &["netns", "vrf"]),
     (&["pip", "pip3", "uv"], &["install", "download", "wheel", "run", "tool", "config", "add", "sync"]),
     (&["systemctl"], &["edit", "set-environment", "import-environment", "link", "enable", "mask", "switch-root"]),

@@ -22,12 +22,32 @@ const fn program(
 }
 
 const PROGRAMS: &[Program] = &[
+    program(&["shuf"], "o", "inr", &["output", "random-source"]),
+    program(&["iconv"], "o", "ft", &["output"]),
+    program(&["xsltproc", "xmllint"], "o", "", &["output", "writesubtree", "shell", "catalogs", "load-trace"]),
+    program(&["tidy"], "om", "fcw", &["output-file", "write-back", "modify", "file"]),
+    program(&["sar", "sadf"], "o", "feios", &["oneline"]),
+    program(&["apt", "apt-get", "apt-cache", "aptitude"], "oc", "t", &["option", "config-file", "host-architecture"]),
+    program(
+        &["dpkg", "dpkg-query"],
+        "",
+        "",
+        &["pre-invoke", "post-invoke", "status-logger", "admindir", "root", "instdir"],
+    ),
+    program(&["rpm"], "ED", "", &["eval", "define", "undefine", "pipe", "macros", "rcfile", "load", "root", "dbpath"]),
+    program(
+        &["exiftool"],
+        "oW",
+        "",
+        &["config", "if", "if2", "if3", "execute", "overwrite_original", "out", "tagOut", "p", "userParam"],
+    ),
+    program(&["ghc"], "eo", "", &["e", "pgmF", "pgmL", "plugin-package", "fplugin"]),
     program(&["sort"], "oT", "ktSTo", &["output", "compress-program", "files0-from", "temporary-directory"]),
     program(&["rg", "ripgrep"], "z", "efgtTABCmMjrd", &["pre", "pre-glob", "hostname-bin", "search-zip"]),
     program(&["ag", "ack"], "z", "ABCmGg", &["pager", "search-zip", "ackrc", "output"]),
     program(&["fd", "fdfind"], "xX", "etdEcjSo", &["exec", "exec-batch"]),
     program(&["sed", "gsed"], "if", "el", &["in-place", "file"]),
-    program(&["yq"], "i", "opI", &["inplace", "in-place", "split-exp", "from-file"]),
+    program(&["yq"], "is", "opI", &["inplace", "in-place", "split-exp", "from-file"]),
     program(&["jq"], "", "fL", &[]),
     program(
         &["less", "more", "most"],
@@ -90,6 +110,7 @@ const PROGRAMS: &[Program] = &[
         &[
             "output",
             "remote-name",
+            "remote-name-all",
             "output-dir",
             "upload-file",
             "config",
@@ -427,7 +448,10 @@ const PROGRAMS: &[Program] = &[
     ),
     program(&["tail"], "fF", "cns", &["follow", "retry"]),
     program(
-        &["vi", "vim", "nvim", "view", "ex", "ed", "emacs", "nano", "pico", "micro", "hx"],
+        &[
+            "vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim", "gvimdiff", "gview", "rvim", "rview", "vimx", "ed",
+            "emacs", "nano", "pico", "micro", "hx",
+        ],
         "csSuWwVq",
         "csSuWwVq",
         &["cmd", "eval", "load", "execute", "batch", "rcfile", "operatingdir", "speller"],
@@ -456,7 +480,13 @@ const PROGRAMS: &[Program] = &[
         &["bind", "preview", "listen", "listen-unsafe", "become", "cmd", "with-shell", "history"],
     ),
     program(
-        &["ffmpeg", "convert", "magick", "pandoc", "pdflatex", "latex", "tex"],
+        &["latex", "pdflatex", "xelatex", "lualatex", "tex", "pdftex", "luatex", "xetex"],
+        "",
+        "",
+        &["shell-escape", "enable-write18", "output-directory", "output-comment", "recorder"],
+    ),
+    program(
+        &["ffmpeg", "convert", "magick", "pandoc"],
         "ofFL",
         "",
         &[
@@ -520,7 +550,34 @@ pub(super) fn options(arguments: &[String], name: &str) -> Vec<Hazard> {
     // `go`, `terraform` and their like take one dash for a long option.
     let one_dash = matches!(
         name,
-        "go" | "terraform" | "tofu" | "openssl" | "java" | "nmap" | "gdb" | "sqlite3" | "ffmpeg" | "lldb"
+        "go" | "terraform"
+            | "tofu"
+            | "openssl"
+            | "java"
+            | "nmap"
+            | "gdb"
+            | "sqlite3"
+            | "ffmpeg"
+            | "lldb"
+            | "latex"
+            | "pdflatex"
+            | "xelatex"
+            | "lualatex"
+            | "tex"
+            | "pdftex"
+            | "luatex"
+            | "xetex"
+            | "gcc"
+            | "g++"
+            | "cc"
+            | "c++"
+            | "clang"
+            | "clang++"
+            | "ld"
+            | "exiftool"
+            | "ghc"
+            | "xmllint"
+            | "xsltproc"
     );
     found_at(arguments, name, |argument| {
         if let Some(given) = argument.strip_prefix("--") {
