@@ -260,6 +260,7 @@ impl Page {
         let own = declarations(tag.attribute("style"));
         inside.hidden |= own.display_none.or(none).unwrap_or(false)
             || tag.has("hidden")
+            || (name == "dialog" && !tag.has("open"))
             || matches!(name, "head" | "template" | "object" | "audio" | "video" | "datalist" | "select" | "xml");
         inside.hidden |= is_signature(class, tag.attribute("data-smartmail"));
         inside.signature |= is_open_signature(id);

@@ -46,6 +46,7 @@ pub(crate) fn declarations(text: &str) -> Style {
             "clip" | "clip-path" => {
                 style.hidden |= value.contains("rect(0") || value.contains("inset(50%") || value.contains("inset(100%");
             }
+            "filter" => style.hidden |= value.replace(' ', "").contains("opacity(0)"),
             "transform" => style.hidden |= value.contains("scale(0)"),
             "color" => style.colour = colour(&value).or(style.colour),
             "background-color" | "background" | "background-image" => {
@@ -72,6 +73,7 @@ enum Selector {
     Class(String),
     Id(String),
     Tag(String),
+    Any,
 }
 
 impl Rule {
@@ -80,6 +82,7 @@ impl Rule {
             Selector::Class(name) => class.split_whitespace().any(|one| one.eq_ignore_ascii_case(name)),
             Selector::Id(name) => id.eq_ignore_ascii_case(name),
             Selector::Tag(name) => tag.eq_ignore_ascii_case(name),
+            Selector::Any => true,
         }
     }
 }
@@ -110,6 +113,7 @@ pub(crate) fn sheet(text: &str) -> Vec<Rule> {
             let selector = match name.split_at_checked(1) {
                 Some((".", class)) if plain(class) => Selector::Class(class.to_owned()),
                 Some(("#", id)) if plain(id) => Selector::Id(id.to_owned()),
+                None if tag == "*" => Selector::Any,
                 None if plain(tag) => Selector::Tag(tag.to_owned()),
                 _ => continue,
             };

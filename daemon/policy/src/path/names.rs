@@ -24,6 +24,8 @@ const SECRET_FOLDERS: &[&str] = &[
     "etc/ssl/private",
     "run/secrets",
     "run/credentials",
+    ".env.d",
+    ".terraform.d",
 ];
 
 const SECRET_NAMES: &[&str] = &[
@@ -64,6 +66,7 @@ const SECRET_NAMES: &[&str] = &[
     "cookies.sqlite",
     "wallet.dat",
     "environ",
+    "auth.json",
 ];
 
 const SECRET_ENDINGS: &[&str] = &[
@@ -95,6 +98,8 @@ const SECRET_BEGINNINGS: &[&str] = &[
     ".env~",
     ".env-",
     ".env_",
+    ".env ",
+    ".terraformrc",
     "id_rsa",
     "id_dsa",
     "id_ecdsa",
@@ -120,6 +125,8 @@ const SECRET_PARTS: &[&str] = &[
 /// Templates that are made to be read.
 const TEMPLATES: &[&str] = &[".example", ".sample", ".template", ".dist"];
 
+const COPIES: &[&str] = &[".bak", ".backup", ".old", ".orig", ".save", ".swp", ".copy", "~"];
+
 /// Why this path is likely to hold a secret: the name or folder that says so. Case does not matter.
 #[must_use]
 pub fn secret_name(path: &Path) -> Option<String> {
@@ -131,9 +138,12 @@ pub fn secret_name(path: &Path) -> Option<String> {
     if TEMPLATES.iter().any(|ending| name.ends_with(ending)) {
         return None;
     }
+    // A copy is as secret as what was copied.
+    let name = COPIES.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let known = SECRET_NAMES.contains(&name)
         || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
         || SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || ["_rsa", "_dsa", "_ecdsa", "_ed25519"].iter().any(|kind| name.ends_with(kind))
         || SECRET_PARTS.iter().any(|part| name.contains(part))
         || (folded.starts_with("/proc/") && matches!(name, "mem" | "auxv" | "cmdline"));
     known.then(|| name.to_owned())
