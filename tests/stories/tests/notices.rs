@@ -118,6 +118,32 @@ fn a_notice_outlives_kill_9_between_the_question_and_its_delivery() {
 }
 
 #[test]
+fn a_channel_that_lacks_its_secret_delivers_once_that_is_mended() {
+    use std::os::unix::fs::PermissionsExt;
+    let way = |out: &str| {
+        format!("[mail.out]\nfrom = \"owd@example.net\"\n{out}\n[inboxes.default]\nmail = [\"ada@example.org\"]\n")
+    };
+    let lacks = "server = \"127.0.0.1:1\"\nsecurity = \"none\"\nuser = \"owd\"\npassword = \"nobody_set_this\"";
+    let scratch = bound(&way(lacks));
+    let owd = scratch.start();
+    let item = park(&owd);
+    let tried = until("an attempt has failed", || {
+        let shown = owd.owctl.json(&["inbox", "show", &item]);
+        shown["deliveries"][0]["error"].is_string().then(|| shown["deliveries"][0].clone())
+    });
+    assert!(tried["error"].to_string().contains("there is no secret `nobody_set_this`"), "{tried}");
+    assert_eq!(tried["state"], "waiting", "{tried}");
+    let (program, sent) = (scratch.path().join("sendmail"), scratch.path().join("sent"));
+    fs::write(&program, format!("#!/bin/sh\ncat >> {}\n", sent.display())).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    scratch.config(&way(&format!("sendmail = \"{}\"", program.display())));
+    owd.owctl.ok(&["reload"]);
+    let told = until("it is sent", || fs::read_to_string(&sent).ok().filter(|mail| mail.contains(&item)));
+    assert!(told.contains("ada@example.org"), "{told}");
+    until("nothing waits", || (owd.owctl.json(&["status"])["deliveries_waiting"] == 0).then_some(()));
+}
+
+#[test]
 fn a_binding_that_refuses_for_good_is_told_of_in_the_inbox_and_not_by_itself() {
     let (gone, well) = (Receiver::new(), Receiver::new());
     gone.answer(Some(410));
