@@ -345,3 +345,21 @@ async fn next(entrance: &Entrance, places: &Arc<Semaphore>) -> io::Result<(Strea
     let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
     entrance.accept().await.map(|stream| (stream, place))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_has_so_many_places_and_leaves_the_others_theirs() {
+        let peers = Arc::new(Peers::default());
+        let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let mut held: Vec<_> = (0..HOOK_CONNECTIONS_OF_ONE).map(|_| peers.place(one).expect("a place")).collect();
+        assert!(peers.place(one).is_none());
+        assert!(peers.place(other).is_some());
+        held.pop();
+        assert!(peers.place(one).is_some(), "one has left");
+        held.clear();
+        assert!(peers.0.lock().expect("nobody panicked").is_empty(), "who is gone is forgotten");
+    }
+}
