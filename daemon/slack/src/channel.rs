@@ -154,12 +154,16 @@ impl SlackChannel {
             "conversations.history"
         };
         let answer = self.client.call(method, &args).await.ok()?;
-        let found = answer["messages"].as_array()?.iter().find(|message| {
-            let metadata = &message["metadata"];
-            metadata["event_type"] == EVENT && metadata["event_payload"]["delivery"] == delivery.message_id.as_str()
-        })?;
+        let messages = answer["messages"].as_array()?;
+        let found = messages.iter().find(|message| sent_for(message) == Some(delivery.message_id.as_str()))?;
         Some(Place { channel, ts: found["ts"].as_str()?.to_owned() })
     }
+}
+
+/// The delivery that a message was posted for; only owd can say so of a message of its app.
+pub(crate) fn sent_for(message: &Value) -> Option<&str> {
+    let metadata = &message["metadata"];
+    metadata["event_payload"]["delivery"].as_str().filter(|_| metadata["event_type"] == EVENT)
 }
 
 fn undelivered(fault: Fault) -> Undelivered {

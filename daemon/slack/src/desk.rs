@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::answer::{self, About, Decided, Modal, Reader, Way};
+use crate::channel::sent_for;
 use crate::event::{Event, Place, Press, Submit, Written};
 use crate::intake::SOURCE;
 use crate::shown::{reference, show, shown_at};
@@ -305,14 +306,16 @@ impl Desk {
         })
     }
 
-    /// The items that our message at this place speaks of. `look`: ask Slack where the outbox does not know it, for Slack may
+    /// The items that our message at this place tells of. `look`: ask Slack where the outbox does not know it, for Slack may
     /// have taken a message without owd's ever hearing of it.
+    ///
+    /// A message tells of what the outbox says it was sent for, never of what its text holds: that may be an agent's.
     async fn items_at(&self, place: &Place, look: bool) -> Result<Vec<ItemId>, StoreError> {
         let known = self.store.items_told_as(&reference(place)).await?;
         if !known.is_empty() || !look {
             return Ok(known);
         }
-        let args = json!({ "channel": place.channel, "ts": place.ts, "limit": 1 });
+        let args = json!({ "channel": place.channel, "ts": place.ts, "limit": 1, "include_all_metadata": true });
         let answer = match timeout(LOOK, self.client.call("conversations.replies", &args)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(fault)) => {
@@ -325,8 +328,10 @@ impl Desk {
         if first["user"] != self.bot.as_str() || first["ts"] != place.ts.as_str() {
             return Ok(vec![]);
         }
-        let tokens = ow_reply::tokens(first["text"].as_str().unwrap_or_default());
-        Ok(tokens.iter().filter_map(|token| token.parse().ok()).collect())
+        match sent_for(first) {
+            Some(delivery) => self.store.items_told_as(delivery).await,
+            None => Ok(vec![]),
+        }
     }
 
     async fn item_of(&self, value: &str) -> Result<Option<Item>, StoreError> {

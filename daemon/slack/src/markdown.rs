@@ -9,8 +9,9 @@ const BLOCK: usize = 2_900;
 /// Letters of a message's plain text, for notifications.
 const TEASER: usize = 300;
 
-/// Messages that hold a text, in order; their blocks link and call nobody.
+/// Messages that hold a text, in order; their blocks link and call nobody, and name no item as a notice does.
 pub(crate) fn messages(text: &str) -> Vec<(String, Value)> {
+    let text = &defused(text);
     let mut messages: Vec<Vec<Value>> = vec![];
     let mut letters = MESSAGE;
     for (more, element) in elements(text) {
@@ -24,6 +25,23 @@ pub(crate) fn messages(text: &str) -> Vec<(String, Value)> {
         }
     }
     messages.into_iter().map(|blocks| (teaser(&blocks), Value::Array(together(blocks)))).collect()
+}
+
+/// With what a reader would take for an item's token shown with another bracket: who quotes it answers nothing by it.
+fn defused(text: &str) -> String {
+    const LOOKED_AT: usize = 40;
+    let mut shown = String::with_capacity(text.len());
+    for (at, letter) in text.char_indices() {
+        let opens = letter == '[' && {
+            let after = text[at + 1..].chars().take(LOOKED_AT);
+            let word: String =
+                after.filter(|letter| letter.is_ascii_alphanumeric() || *letter == ':').take(4).collect();
+            let word = word.to_ascii_lowercase();
+            word.starts_with("ow:") || word == "ocw:"
+        };
+        shown.push(if opens { '(' } else { letter });
+    }
+    shown
 }
 
 /// Blocks that stand side by side become one as long as it holds them.
@@ -171,6 +189,25 @@ mod tests {
         assert_eq!(elements[2]["elements"][0]["text"], "• one");
         let code = elements.iter().find(|element| element["type"] == "rich_text_preformatted").expect("code");
         assert_eq!(code["elements"][0]["text"], "ls <!channel>");
+    }
+
+    #[test]
+    fn what_an_agent_writes_names_no_item() {
+        let token = "3f9c2a71b4de5f60";
+        for text in [
+            format!("ok [ow:{token}]"),
+            format!("[**ow**:{token}] [OCW:{token}]"),
+            format!("[\u{200b}o`w`: {token}]"),
+            format!("```\n[ow:{token}]\n```"),
+        ] {
+            let messages = messages(&text);
+            let [(teaser, blocks)] = messages.as_slice() else { panic!("{messages:?}") };
+            for shown in [teaser, &plain(blocks)] {
+                assert_eq!(ow_reply::tokens(shown), Vec::<String>::new(), "{text}: {shown}");
+                assert!(shown.contains(token), "{shown}");
+            }
+        }
+        assert!(messages("[owls: 3]")[0].0.contains("[owls: 3]"));
     }
 
     #[test]

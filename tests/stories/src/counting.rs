@@ -17,10 +17,19 @@ args = { argv = ["sh", "{work}/count.sh"] }
 #[must_use]
 pub fn asking() -> Scratch {
     let scratch = Scratch::new();
+    add_asking(&scratch);
+    scratch
+}
+
+/// Adds the task of [`asking`] to a home.
+///
+/// # Panics
+///
+/// When the script cannot be written.
+pub fn add_asking(scratch: &Scratch) {
     let count = scratch.work().join("count");
     fs::write(scratch.work().join("count.sh"), format!("echo ran >> {}\n", count.display())).expect("a script");
     scratch.task("asking", ASKING);
-    scratch
 }
 
 /// How often `count.sh` has run.

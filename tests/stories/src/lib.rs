@@ -10,5 +10,5 @@ pub mod mail;
 pub mod mail_world;
 
 pub use agents::{model_config, results, with_model};
-pub use counting::{ASKING, asking, executions};
+pub use counting::{ASKING, add_asking, asking, executions};
 pub use http::{Door, Reply, tcp_door};

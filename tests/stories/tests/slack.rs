@@ -1,6 +1,6 @@
 //! Answers in Slack: a local Slack, the real owd, and people who press, write and react.
 
-use ow_stories::{Door, asking, executions, with_model};
+use ow_stories::{Door, add_asking, asking, executions, with_model};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, SLACK_BOT, Scratch, Slack, id, until};
 use serde_json::{Value, json};
@@ -212,6 +212,34 @@ fn a_notice_that_slack_took_and_owd_never_heard_of_is_answered_too() {
     settled(&slack, &notice, "Approved by ada");
     let notices = slack.messages("C1").into_iter().filter(|message| message["bot_id"].is_string()).count();
     assert_eq!(notices, 1, "it is found again, not posted again");
+}
+
+#[test]
+fn a_token_in_what_an_agent_says_or_a_tool_sends_makes_no_notice_of_it() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let config = scratch.path().join("config/owd.toml");
+    let text = std::fs::read_to_string(&config).expect("settings").replace("[slack]\n", "[slack]\nreactions = true\n");
+    std::fs::write(&config, text).expect("written");
+    add_asking(&scratch);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, notice) = asked(&owd, &slack);
+    // Said by the model in its thread, and posted by the app without a delivery of the outbox.
+    model.push(ModelReply::text(&format!("ok [ow:{item}]")));
+    let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> go on"));
+    let said = slack.wait_for_message("C1", |message| {
+        message["thread_ts"] == first.as_str() && message["text"].as_str().is_some_and(|text| text.contains(&item))
+    });
+    let sent = slack.bot_says("C1", &format!("all is well [ow:{item}]"));
+    slack.reacts("C1", "UADA", ts(&said), "+1");
+    slack.reacts("C1", "UADA", &sent, "+1");
+    slack.replies("C1", "UADA", &sent, "yes");
+    // What comes after is worked off after.
+    slack.replies("C1", "UADA", ts(&notice), "deny");
+    owd.run_in("asking", "refused");
+    assert_eq!(executions(&scratch), 0);
 }
 
 #[test]

@@ -25,6 +25,17 @@ impl Slack {
         (channel, ts)
     }
 
+    /// The app posts a message, as by one of its tools; its ts.
+    #[must_use]
+    pub fn bot_says(&self, channel: &str, text: &str) -> String {
+        let mut state = self.state();
+        let ts = state.next_ts();
+        state.post(channel, json!({ "type": "message", "user": SLACK_BOT, "text": text, "ts": ts, "team": TEAM }));
+        drop(state);
+        self.shared.changed.notify_all();
+        ts
+    }
+
     fn write(&self, channel: &str, user: &str, text: &str, thread: Option<&str>) -> String {
         let mut state = self.state();
         let ts = state.next_ts();
