@@ -13,21 +13,21 @@ use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, M
 use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
-    Access, Account, Admits, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing,
-    Probe, Security, Taken, Takes, Way, probe_mailbox, probe_out,
+    Access, Account, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing, Probe,
+    Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
 use ow_model::{BlobHash, EventKey, InboxBinding, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
 use ow_secret::{SecretName, Secrets};
-use ow_server::{Lineage, Warning, is_stranger};
+use ow_server::Warning;
 use ow_store::{NewItem, NewReply, Reply, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
-use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
 use crate::args::Places;
+use crate::handover::admits;
 use crate::life::Standing;
 use crate::people;
 
@@ -43,9 +43,13 @@ pub(crate) struct MailDesk {
 }
 
 impl MailDesk {
+    pub(crate) fn config(&self) -> Arc<Standing> {
+        Arc::clone(&self.standing.read().expect("no holder panics"))
+    }
+
     /// Handles a mail. Who hands it over may decide no more by it than they may themselves; none: a mail server does.
     pub(crate) async fn take_from(&self, raw: &[u8], by: Option<&Person>) -> Result<Taken, StoreError> {
-        let standing = Arc::clone(&self.standing.read().expect("no holder panics"));
+        let standing = self.config();
         let config = &standing.config;
         let may_answer = |person: &Person, item: &Item| {
             by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
@@ -262,7 +266,7 @@ impl MailRoom {
                 match LmtpSocket::bind(&path, access) {
                     Ok(socket) => {
                         desk.stands(&about, None);
-                        socket.serve(desk, admits(), stop).await;
+                        socket.serve(admits(desk), stop).await;
                     }
                     Err(error) => {
                         warn!(path = about, %error, "no socket for mail");
@@ -334,15 +338,6 @@ fn host(server: &MailServer) -> Host {
         MailSecurity::None => Security::None,
     };
     Host { name: host.clone(), port: *port, security }
-}
-
-/// A process that owd started could write a mail that claims to come from a person.
-fn admits() -> Arc<Admits> {
-    let lineage = Lineage::own();
-    Arc::new(move |stream: &UnixStream| match stream.peer_cred() {
-        Ok(credentials) => Box::new(is_stranger(credentials, &lineage)),
-        Err(_) => Box::new(|| false),
-    })
 }
 
 /// Tries the way of a mail and prints what was found, as JSON; sends none.

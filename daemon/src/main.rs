@@ -8,6 +8,7 @@ mod channels;
 mod control;
 mod demo;
 mod detach;
+mod handover;
 mod hook;
 mod key;
 mod life;

@@ -30,7 +30,7 @@ impl Accounts {
         Self { file: file.into(), read: Mutex::default() }
     }
 
-    fn name(&self, uid: u32) -> Option<String> {
+    pub(crate) fn name(&self, uid: u32) -> Option<String> {
         let found = fs::metadata(&self.file).ok()?;
         let version = (found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec());
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,7 +34,7 @@ pub use arrival::{as_event, list};
 pub use channel::MailChannel;
 pub use desk::{Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
 pub use imap::{Account, ImapError};
-pub use lmtp::{Access, Admits, LmtpSocket};
+pub use lmtp::{Access, Admits, Admitted, LmtpSocket};
 pub use net::{Host, NetError, Security};
 pub use notice::{Letter, LetterError, acknowledgement, digest, fits_in_a_mail, message_id, notice};
 pub use outgoing::{Outgoing, register};

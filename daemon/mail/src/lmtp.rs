@@ -38,8 +38,16 @@ pub enum Access {
     Group,
 }
 
-/// Whether the process at the other end may hand mail over, each time it is asked: one that owd itself started may not.
-pub type Admits = dyn Fn(&UnixStream) -> Box<dyn Fn() -> bool + Send> + Send + Sync;
+/// Who may hand mail over, or why the process at the other end may not.
+pub type Admits = dyn Fn(&UnixStream) -> Result<Admitted, String> + Send + Sync;
+
+/// A connection that mail may come over.
+pub struct Admitted {
+    /// Where that goes.
+    pub takes: Arc<dyn Takes>,
+    /// Whether it is still the same process that speaks, each time it is asked.
+    pub still: Box<dyn Fn() -> bool + Send>,
+}
 
 /// A socket to which mail is handed.
 pub struct LmtpSocket {
@@ -77,7 +85,7 @@ impl LmtpSocket {
     }
 
     /// Takes mail until `stop`; a mail that is in hand is handled first.
-    pub async fn serve(self, takes: Arc<dyn Takes>, admits: Arc<Admits>, stop: CancellationToken) {
+    pub async fn serve(self, admits: Arc<Admits>, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
@@ -97,14 +105,18 @@ impl LmtpSocket {
                     continue;
                 }
             };
-            let admitted = admits(&stream);
-            if !admitted() {
-                warn!("a process that owd started, or that is gone, may hand over no mail");
-                continue;
-            }
-            let (takes, stop) = (Arc::clone(&takes), stop.clone());
+            let admitted = match admits(&stream) {
+                Ok(admitted) => admitted,
+                Err(why) => {
+                    warn!(why, "a connection for mail is refused");
+                    // Short enough for the room that a socket has.
+                    drop(stream.try_write(format!("554 5.7.1 {why}\r\n").as_bytes()));
+                    continue;
+                }
+            };
+            let stop = stop.clone();
             tracker.spawn(async move {
-                let talk = Talk { stream: BufReader::new(stream), takes, stop, admitted };
+                let talk = Talk { stream: BufReader::new(stream), stop, admitted };
                 if let Err(error) = talk.run().await {
                     debug!(%error, "a connection for mail broke");
                 }
@@ -121,9 +133,8 @@ impl LmtpSocket {
 
 struct Talk {
     stream: BufReader<UnixStream>,
-    takes: Arc<dyn Takes>,
     stop: CancellationToken,
-    admitted: Box<dyn Fn() -> bool + Send>,
+    admitted: Admitted,
 }
 
 impl Talk {
@@ -182,9 +193,9 @@ impl Talk {
                     self.say("354 go on").await?;
                     let answer = match self.mail().await? {
                         None => return Ok(()),
-                        Some(_) if !(self.admitted)() => "451 4.7.1 who is it that speaks?",
+                        Some(_) if !(self.admitted.still)() => "451 4.7.1 who is it that speaks?",
                         Some(Mail::TooLarge) => "552 5.3.4 the mail is too large",
-                        Some(Mail::Whole(raw)) => match self.takes.take(&raw).await {
+                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw).await {
                             Ok(taken) if taken.outcome == Outcome::Later => "451 4.3.0 come again",
                             Ok(_) => "250 2.0.0 handled",
                             Err(error) => {

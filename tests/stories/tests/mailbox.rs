@@ -318,6 +318,38 @@ fn a_socket_for_mail_that_is_taken_away_and_put_back_is_there() {
 }
 
 #[test]
+fn a_person_who_hands_mail_over_decides_no_more_by_it_than_they_may() {
+    let scratch = asking();
+    let uid = fs::metadata(scratch.path()).expect("a home").uid();
+    let socket = scratch.path().join("lmtp");
+    let config = |server: &str| {
+        scratch.config(&format!(
+            "[mail]\nauthserv-id = \"{RELAY}\"\nlmtp = \"{}\"\n{server}\n[people.ada]\nmail = [\"ada@example.org\"]\n\
+             [people.eve]\nuids = [{uid}]\ninboxes = [\"other\"]\n[inboxes.other]\n",
+            socket.display()
+        ));
+    };
+    config("");
+    let owd = scratch.start();
+    until("the socket is there", || socket.exists().then_some(()));
+    let item = parked(&owd);
+    // Written by eve, with the relay's word for ada in it.
+    let forged = format!("{}.", reply(&item, "approve").replace("\r\n.", "\r\n.."));
+    let envelope = ["LHLO here", "MAIL FROM:<ada@example.org>", "RCPT TO:<owd@example.net>", "DATA", &forged, "QUIT"];
+    let told = talk(&socket, &envelope);
+    assert!(told[5].starts_with("250"), "{told:?}");
+    assert_eq!(id(&owd.item()), item, "it waits still");
+    owd.stop();
+    // The mail server is believed.
+    config(&format!("lmtp-user = \"{uid}\""));
+    let owd = scratch.start();
+    until("the socket is there", || socket.exists().then_some(()));
+    talk(&socket, &envelope);
+    until("it has run", || (executions(&scratch) == 1).then_some(()));
+    owd.stop();
+}
+
+#[test]
 fn doctor_names_the_step_of_a_mails_way_that_fails() {
     let Some(dovecot) = Dovecot::start() else { return };
     dovecot.put("owd", "1", &reply("aaaaaaaaaaaaaaaa", "hello"));

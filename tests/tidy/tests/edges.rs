@@ -45,7 +45,10 @@ const EDGES: &[(&str, &[&str])] = &[
         "daemon/automation",
         &["ow-clock", "ow-config", "ow-engine", "ow-model", "ow-policy", "ow-schedule", "ow-store", "ow-tool"],
     ),
-    ("daemon/server", &["ow-engine", "ow-model", "ow-policy", "ow-protocol", "ow-reply", "ow-schedule", "ow-store", "ow-webhook"]),
+    (
+        "daemon/server",
+        &["ow-engine", "ow-model", "ow-policy", "ow-protocol", "ow-reply", "ow-schedule", "ow-store", "ow-webhook"],
+    ),
     (
         "daemon",
         &[

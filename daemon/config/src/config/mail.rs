@@ -23,6 +23,10 @@ pub struct MailConfig {
     /// The socket to which a mail server of this machine hands mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lmtp: Option<PathBuf>,
+    /// The account that the mail server runs under, by name or number: what it hands over is believed to come from outside.
+    /// None: root's alone; a person decides there what they may decide themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lmtp_user: Option<String>,
     /// The mailbox that is read.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub incoming: Option<MailInConfig>,
@@ -32,7 +36,7 @@ pub struct MailConfig {
 
 impl MailConfig {
     pub(super) const fn new() -> Self {
-        Self { authserv_id: None, signatures: true, dns: None, lmtp: None, incoming: None, out: None }
+        Self { authserv_id: None, signatures: true, dns: None, lmtp: None, lmtp_user: None, incoming: None, out: None }
     }
 }
 
@@ -116,11 +120,21 @@ pub(super) fn mail(section: &Section<'_, '_>, home: &Path) -> MailConfig {
     });
     let remedy = "write an address and a port, as `127.0.0.1:53`";
     let dns = section.read("dns", remedy, |text| text.parse().map_err(|_| "not an address with a port"));
+    let remedy = "write the account that your mail server delivers with, as `postfix`, or its number";
+    let lmtp_user = section.read("lmtp-user", remedy, |text| {
+        let plain = |letter: char| !letter.is_whitespace() && !letter.is_control() && letter != ':';
+        if text.is_empty() || !text.chars().all(plain) {
+            Err("not the name of an account")
+        } else {
+            Ok(text.to_owned())
+        }
+    });
     MailConfig {
         authserv_id: authserv_id.map(|found| found.value),
         signatures: section.flag("signatures").is_none_or(|found| found.value),
         dns: dns.map(|found| found.value),
         lmtp: path(section, "lmtp", home),
+        lmtp_user: lmtp_user.map(|found| found.value),
         incoming: section.section("in").and_then(|section| incoming(&section)),
         out: section.section("out").and_then(|section| out(&section, home)),
     }
