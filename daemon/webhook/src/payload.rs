@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use url::form_urlencoded;
 
-use crate::{Delivery, Headers, Keys};
+use crate::{Delivery, Headers, Keys, Profile, Scheme};
 
 /// Headers that prove something, and nothing else; a task has no use for them.
 const PROOFS: &[&str] = &[
@@ -77,12 +77,21 @@ impl Payload {
     /// What templates read as `event`: `hook`, `id`, `name`, `payload`, `headers` (names in lower case with `_`), and the
     /// body as it came in `body`, or in `body_base64`. Without what proves the sender.
     #[must_use]
-    pub fn into_event(self, hook: &str, delivery: &Delivery, headers: &Headers, keys: &Keys) -> Value {
+    pub fn into_event(
+        self,
+        hook: &str,
+        delivery: &Delivery,
+        headers: &Headers,
+        (scheme, keys): (&Scheme, &Keys),
+    ) -> Value {
         let mut shown = Map::new();
         for (name, value) in headers.iter() {
             let value = String::from_utf8_lossy(value);
             let is_token = keys.contain(value.strip_prefix("Bearer ").unwrap_or(&value));
-            if PROOFS.contains(&name) || is_token {
+            // The header that the hook's own senders sign in may have any name.
+            let is_proof = PROOFS.contains(&name)
+                || scheme.profile == Profile::Generic && scheme.signature_header.eq_ignore_ascii_case(name);
+            if is_proof || is_token {
                 continue;
             }
             match shown.entry(name.replace('-', "_")).or_insert_with(|| Value::String(String::new())) {

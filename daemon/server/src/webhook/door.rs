@@ -147,7 +147,7 @@ impl Door {
         let key = delivery.key.clone().unwrap_or_else(|| format!("once:{}", RunId::random()));
         let new = NewDelivery {
             key: EventKey(format!("{}:{key}", settings.name.source())),
-            data: payload.into_event(settings.name.as_str(), &delivery, &headers, &settings.keys),
+            data: payload.into_event(settings.name.as_str(), &delivery, &headers, (&settings.scheme, &settings.keys)),
             hook: settings.name.clone(),
         };
         let taken = self.deliveries.accept(new).await.map_err(|error| {

@@ -70,7 +70,7 @@ fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
     let delivery = Delivery { key: None, id: Some("1".into()), event: Some("push".into()) };
     let event = |body: &[u8]| {
         let payload = payload(&headers, body).expect("a payload");
-        payload.into_event("ci", &delivery, &headers, &Keys::new(["hidden"]))
+        payload.into_event("ci", &delivery, &headers, (&Scheme::of(Profile::Github), &Keys::new(["hidden"])))
     };
     let expected = json!({
         "hook": "ci", "id": "1", "name": "push", "payload": { "a": 1.0 },
@@ -80,4 +80,14 @@ fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
     assert_eq!(event(b"{\"a\": 1.0 }"), expected);
     assert_eq!(event(b"\xff\x00")["body_base64"], "/wA=");
     assert_eq!(event(b"\xff\x00")["payload"], Value::Null);
+}
+
+#[test]
+fn a_generic_hooks_own_signature_is_no_part_of_the_event() {
+    let headers = Headers::new([("X-Acme-Seal", "5f70bf18"), ("X-Acme-Event", "paid")]);
+    let delivery = Delivery { key: None, id: None, event: None };
+    let scheme = Scheme { signature_header: "X-Acme-Seal".into(), ..Scheme::of(Profile::Generic) };
+    let payload = payload(&headers, b"{}").expect("a payload");
+    let event = payload.into_event("acme", &delivery, &headers, (&scheme, &Keys::new(["hidden"])));
+    assert_eq!(event["headers"], json!({ "x_acme_event": "paid" }));
 }
