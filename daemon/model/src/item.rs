@@ -33,6 +33,15 @@ pub struct Item {
 }
 
 impl Item {
+    /// Whether it is told in a message of its own. What is shorter may be told beside others, and every surface has room to
+    /// show that much whole beside others.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        /// Bytes of what it asks, as JSON.
+        const BESIDE_OTHERS: usize = 1_500;
+        serde_json::to_vec(&self.kind).map_or(true, |kind| kind.len() > BESIDE_OTHERS)
+    }
+
     /// All inboxes that it is in.
     pub fn inboxes(&self) -> impl Iterator<Item = &InboxName> {
         std::iter::once(&self.inbox).chain(&self.also)

@@ -15,13 +15,13 @@ const CUT: usize = 2_000;
 /// Texts of an item that are shown of one that is cut.
 const CUT_TEXTS: usize = 9;
 
-/// Letters that an item may have in a digest; there it is cut before.
-const IN_DIGEST: usize = 4 * 1024;
+/// The same beside others; what is longer stands alone but for letters that take up far more room here.
+const IN_DIGEST: usize = 16 * 1024;
 
-/// Whether a mail can show all that this item asks. One that it cannot is not approved by mail.
+/// Whether every mail that tells of this item shows all that it asks. One of which some do not is not approved by mail.
 #[must_use]
 pub fn fits_in_a_mail(item: &Item) -> bool {
-    whole(item).as_html().len() <= WHOLE
+    whole(item).as_html().len() <= if item.stands_alone() { WHOLE } else { IN_DIGEST }
 }
 
 /// The item and what may be answered.

@@ -11,13 +11,13 @@ const CUT: usize = 1_500;
 /// Texts of an item that are shown of one that is cut.
 const CUT_TEXTS: usize = 5;
 
-/// Letters of an item that is shown beside others.
-const BESIDE_OTHERS: usize = 1_500;
+/// Letters of an item that is shown beside others; what is longer stands alone but for letters that are written out here.
+const BESIDE_OTHERS: usize = 4_500;
 
-/// Whether a message can show all that this item asks. One that it cannot is not approved in Slack.
+/// Whether every message that tells of this item shows all that it asks. One of which some do not is not approved in Slack.
 #[must_use]
 pub fn fits(item: &Item) -> bool {
-    letters(&wording::asked(item)) <= WHOLE
+    letters(&wording::asked(item)) <= if item.stands_alone() { WHOLE } else { BESIDE_OTHERS }
 }
 
 /// Whether it is short enough to be shown whole beside others.

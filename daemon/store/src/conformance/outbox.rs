@@ -360,6 +360,41 @@ pub async fn of_what_waited_together_only_the_latest_is_told(place: &impl Place)
     assert_eq!(states(&store, item).await, ["asked mail dropped", "reminded mail sent"]);
 }
 
+pub async fn what_is_too_long_to_stand_beside_others_has_a_message_of_its_own(place: &impl Place) {
+    let store = place.open().await;
+    let long = "x".repeat(2_000);
+    for digest in [false, true] {
+        route(&store, move |_, now| {
+            let due_at = later(now, if digest { 600 } else { 0 });
+            Routing { told: vec![Route { binding: ada(), due_at, digest }], escalation: None }
+        });
+        let task = if digest { "gathered" } else { "at once" };
+        let items = ask(&store, task, &["x", &long, "y"], noon()).await;
+        let mut messages = vec![];
+        let mut next = Some(due_at(&store, &ada(), later(noon(), 600)).await);
+        while let Some(delivery) = next {
+            messages.push(told(&delivery).into_iter().map(|(item, _)| item).collect::<Vec<_>>());
+            next = record(&store, &delivery, sent("r"), later(noon(), 600)).await;
+        }
+        assert_eq!(messages, [vec![items[0], items[2]], vec![items[1]]], "{task}");
+    }
+}
+
+pub async fn a_message_tells_of_ten_items_at_most(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let texts: Vec<String> = (0..25).map(|number| format!("x{number}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    ask(&store, "job", &texts, noon()).await;
+    let mut told_of = vec![];
+    let mut next = Some(due_at(&store, &ada(), noon()).await);
+    while let Some(delivery) = next {
+        told_of.push(told(&delivery).len());
+        next = record(&store, &delivery, sent("r"), noon()).await;
+    }
+    assert_eq!(told_of, [10, 10, 5]);
+}
+
 pub async fn a_digest_tells_of_an_item_once(place: &impl Place) {
     let store = place.open().await;
     route(&store, |_, now| {

@@ -18,6 +18,8 @@ const OUTBOX: Source = Source { table: "outbox", key: 0 };
 const CHAT_GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// Time for the acknowledgement of an answer, which says the same as the notice of the end.
 const SETTLED_GRACE: SignedDuration = SignedDuration::from_secs(3);
+/// Items that are told in one message; every surface has room for that many.
+const MOST: i64 = 10;
 const REPLY: &str = "reply";
 
 /// The bundles that were begun in this transaction: what is asked together is one message.
@@ -67,14 +69,21 @@ pub(crate) fn tell(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let Telling { item, occasion, number, not_before, except } = telling;
+    // Who was shown a part of it beside others would answer what they have not seen.
+    let stands_alone = item_row(tx, *item)?.is_some_and(|row| row.item.stands_alone());
     for route in routing.told.iter().filter(|route| Some(&route.binding) != *except) {
         let mut due_at = route.due_at.max(not_before.unwrap_or(Timestamp::MIN));
-        let known = match bundles.get(&route.binding) {
+        let begun = match bundles.get(&route.binding) {
+            Some((bundle, _)) if is_full(tx, *bundle)? => None,
+            begun => begun.cloned(),
+        };
+        let known = match begun {
+            _ if stands_alone => None,
             None if route.digest => open_digest(tx, &route.binding, now)?.map(|(bundle, message_id, due)| {
                 due_at = due;
                 (bundle, message_id)
             }),
-            known => known.cloned(),
+            begun => begun,
         };
         let row = NewRow {
             key: format!("{item}:{}:{number}:{}", occasion.word(), route.binding),
@@ -82,10 +91,12 @@ pub(crate) fn tell(
             what: occasion.word(),
             binding: &route.binding,
             body: None,
-            digest: route.digest,
+            digest: route.digest && !stands_alone,
             due_at,
         };
-        if let Some(bundle) = write(tx, &row, known.as_ref(), now)? {
+        if let Some(bundle) = write(tx, &row, known.as_ref(), now)?
+            && !stands_alone
+        {
             bundles.insert(route.binding.clone(), bundle);
         }
     }
@@ -102,10 +113,17 @@ fn open_digest(
         OUTBOX,
         "SELECT id, bundle, message_id, due_at FROM outbox
          WHERE state = 'waiting' AND binding = ?1 AND due_at > ?2 AND digest = 1 AND attempts = 0
+             AND (SELECT count(*) FROM outbox AS beside WHERE beside.bundle = outbox.bundle) < ?3
          ORDER BY due_at LIMIT 1",
-        params![binding.as_str(), micros(now)],
+        params![binding.as_str(), micros(now), MOST],
         |record| Ok((record.int(1)?, record.text(2)?, record.time(3)?)),
     )
+}
+
+/// Whether no more items are to be told in this message.
+fn is_full(view: &View<'_>, bundle: i64) -> Result<bool, StoreError> {
+    let told: Option<i64> = view.value("SELECT count(*) FROM outbox WHERE bundle = ?1", [bundle])?;
+    Ok(told.is_some_and(|told| told >= MOST))
 }
 
 struct NewRow<'a> {
