@@ -10,7 +10,7 @@ use ow_clock::Clock;
 use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
-use ow_mail::Taken;
+use ow_mail::{Extent, Taken};
 use ow_model::{InboxBinding, InboxName, Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
 use ow_server::{About, Control, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
@@ -247,7 +247,7 @@ impl Control for OwdControl {
 
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
         let Taken { outcome, item, decision, why, told, sender: _, bounced: _ } =
-            self.facts.mail.desk.take_from(raw, Some(by)).await?;
+            self.facts.mail.desk.take_from(raw, Extent::Whole, Some(by)).await?;
         Ok(TakenMail { outcome: outcome.word(), item, decision, why, told })
     }
 }

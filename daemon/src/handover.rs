@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ow_config::Config;
-use ow_mail::{Admits, Admitted, Taken, Takes};
+use ow_mail::{Admits, Admitted, Extent, Taken, Takes};
 use ow_model::Person;
 use ow_server::{Lineage, is_stranger};
 use ow_store::StoreError;
@@ -67,8 +67,8 @@ struct Handed {
 
 #[async_trait]
 impl Takes for Handed {
-    async fn take(&self, raw: &[u8]) -> Result<Taken, StoreError> {
-        self.desk.take_from(raw, self.by.as_ref()).await
+    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError> {
+        self.desk.take_from(raw, extent, self.by.as_ref()).await
     }
 
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError> {

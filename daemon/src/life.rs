@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
@@ -196,9 +196,10 @@ impl Life {
             engine: Arc::clone(&engine),
             automation: automation.handle(),
             standing: Arc::clone(&standing),
+            said: Mutex::default(),
             faults: RwLock::default(),
         });
-        let access = if self.system { ow_mail::Access::Group } else { ow_mail::Access::Owner };
+        let access = if self.system { SocketAccess::Group } else { SocketAccess::Owner };
         let mail = Arc::new(MailRoom::new(desk, Arc::clone(&channels), outgoing, access, stop.clone()));
         mail.apply(&self.config, &engine.secrets());
         // Not before all channels are there: what is due is delivered at once.

@@ -13,13 +13,13 @@ use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, M
 use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
-    Access, Account, Correspondent, Desk, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing, Probe,
-    Security, Taken, Takes, Way, probe_mailbox, probe_out,
+    Account, Arrived, Correspondent, Desk, Extent, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing,
+    Probe, Said, Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
 use ow_model::{BlobHash, EventKey, InboxBinding, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
 use ow_secret::{SecretName, Secrets};
-use ow_server::Warning;
+use ow_server::{SocketAccess, Warning};
 use ow_store::{NewItem, NewReply, Reply, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,8 @@ pub(crate) struct MailDesk {
     pub(crate) engine: Arc<Engine>,
     pub(crate) automation: ow_automation::Handle,
     pub(crate) standing: Arc<RwLock<Arc<Standing>>>,
+    /// To whom it was said of late that nothing was decided.
+    pub(crate) said: Mutex<Said>,
     /// What keeps a mailbox or the socket from being read.
     pub(crate) faults: RwLock<BTreeMap<String, String>>,
 }
@@ -48,16 +50,16 @@ impl MailDesk {
     }
 
     /// Handles a mail. Who hands it over may decide no more by it than they may themselves; none: a mail server does.
-    pub(crate) async fn take_from(&self, raw: &[u8], by: Option<&Person>) -> Result<Taken, StoreError> {
+    pub(crate) async fn take_from(&self, raw: &[u8], extent: Extent, by: Option<&Person>) -> Result<Taken, StoreError> {
         let standing = self.config();
         let config = &standing.config;
         let may_answer = |person: &Person, item: &Item| {
             by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
         };
         let desk = Desk { settings: &people::mail_settings(config), store: &*self.store, may_answer: &may_answer };
-        let taken = match self.run_on(raw, &desk).await? {
+        let taken = match self.run_on(raw, extent, &desk).await? {
             Some(taken) => taken,
-            None => desk.take(raw, self.clock.now()).await?,
+            None => desk.take(raw, extent, self.clock.now()).await?,
         };
         let Taken { outcome, item, decision, why, told: _, sender: _, bounced: _ } = &taken;
         info!(outcome = outcome.word(), item = item.map(tracing::field::display), decision, why, "mail taken");
@@ -73,11 +75,12 @@ impl MailDesk {
     }
 
     /// Hands a mail that names no item to the tasks that run on it; none: there are none, and it is read as an answer.
-    async fn run_on(&self, raw: &[u8], desk: &Desk<'_>) -> Result<Option<Taken>, StoreError> {
+    async fn run_on(&self, raw: &[u8], extent: Extent, desk: &Desk<'_>) -> Result<Option<Taken>, StoreError> {
         let Some(mail) = Received::read(raw) else { return Ok(None) };
+        let is_an_answer = mail.item().is_some() || mail.names_several() || mail.is_in_thread_of_a_notice();
         let id = mail.header("message-id").map(str::trim).unwrap_or_default();
-        // What owd wrote itself starts nothing: it would go round.
-        if mail.item().is_some() || mail.bounces() || id.starts_with("<ow.") || id.starts_with("<owd.") {
+        // What owd wrote itself, and what a program answered, starts nothing: it would go round.
+        if is_an_answer || mail.reacts() || id.starts_with("<ow.") || id.starts_with("<owd.") {
             return Ok(None);
         }
         let (Some(sender), hash) = (mail.sender(), BlobHash::of(raw)) else { return Ok(None) };
@@ -91,13 +94,13 @@ impl MailDesk {
         let sender = match self.automation.wants_mail(&arrival).await? {
             Wanted::No => return Ok(None),
             Wanted::Yes => Sender::Claimed,
-            Wanted::IfProven => match desk.prove_sender(&mail, raw).await {
+            Wanted::IfProven => match desk.prove_sender(&Arrived { raw, extent, mail: &mail }).await {
                 Ok(()) => Sender::Proven,
                 Err((Cause::Later, why)) => return Ok(Some(event(Outcome::Later, why))),
                 Err(_) => Sender::Claimed,
             },
         };
-        let Some(data) = ow_mail::as_event(raw, &mail, sender == Sender::Proven) else { return Ok(None) };
+        let Some(data) = ow_mail::as_event(raw, extent, &mail, sender == Sender::Proven) else { return Ok(None) };
         arrival.data = data;
         let Delivered { new, known, unwanted: _ } = self.automation.take_mail(&arrival, sender).await?;
         if new + known == 0 {
@@ -110,6 +113,16 @@ impl MailDesk {
     async fn acknowledge(&self, raw: &[u8], taken: &Taken) -> Result<(), StoreError> {
         let (Some(told), Some(sender)) = (&taken.told, &taken.sender) else { return Ok(()) };
         let Correspondent { address, subject, message_id, references } = sender.clone();
+        // Two programs that answer each other must come to an end, and a person needs it said once.
+        let counts = taken.outcome != Outcome::Done;
+        let now = self.clock.now();
+        if counts && !self.said.lock().unwrap_or_else(PoisonError::into_inner).may_say(&address, now) {
+            info!(
+                item = taken.item.map(tracing::field::display),
+                "a sender was told so often that they are told no more for a while"
+            );
+            return Ok(());
+        }
         let key = message_id.clone().unwrap_or_else(|| BlobHash::of(raw).to_string());
         let reply = NewReply {
             key: format!("mail:{address}:{key}"),
@@ -117,7 +130,11 @@ impl MailDesk {
             item: taken.item,
             reply: Reply { subject, text: told.clone(), in_reply_to: message_id, references },
         };
-        self.store.enqueue_reply(&reply, self.clock.now()).await.map(|_| ())
+        let is_new = self.store.enqueue_reply(&reply, now).await?;
+        if counts && is_new {
+            self.said.lock().unwrap_or_else(PoisonError::into_inner).note(address, now);
+        }
+        Ok(())
     }
 
     /// Tells that a notice of an item did not arrive.
@@ -169,8 +186,8 @@ impl MailDesk {
 
 #[async_trait]
 impl Takes for MailDesk {
-    async fn take(&self, raw: &[u8]) -> Result<Taken, StoreError> {
-        self.take_from(raw, None).await
+    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError> {
+        self.take_from(raw, extent, None).await
     }
 
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError> {
@@ -197,7 +214,7 @@ pub(crate) struct MailRoom {
     pub(crate) desk: Arc<MailDesk>,
     channels: Arc<Channels>,
     outgoing: Outgoing,
-    access: Access,
+    access: SocketAccess,
     stop: CancellationToken,
     tasks: TaskTracker,
     reads: Mutex<Part<Account>>,
@@ -222,7 +239,7 @@ impl MailRoom {
         desk: Arc<MailDesk>,
         channels: Arc<Channels>,
         outgoing: Outgoing,
-        access: Access,
+        access: SocketAccess,
         stop: CancellationToken,
     ) -> Self {
         Self {
@@ -263,13 +280,18 @@ impl MailRoom {
             let (desk, access) = (Arc::clone(&self.desk), self.access);
             Box::pin(async move {
                 let about = path.display().to_string();
-                match LmtpSocket::bind(&path, access) {
-                    Ok(socket) => {
+                let bound = ow_server::bind(&path, access).map_err(anyhow::Error::from);
+                match bound.and_then(|(listener, file)| Ok((LmtpSocket::new(listener)?, file))) {
+                    Ok((socket, file)) => {
                         desk.stands(&about, None);
                         socket.serve(admits(desk), stop).await;
+                        if let Err(error) = file.remove() {
+                            warn!(path = about, %error, "the socket for mail is left behind");
+                        }
                     }
                     Err(error) => {
-                        warn!(path = about, %error, "no socket for mail");
+                        let error = format!("{error:#}");
+                        warn!(path = about, error, "no socket for mail");
                         desk.stands(&about, Some(&format!("cannot listen for mail ([mail] lmtp): {error}")));
                         stop.cancelled().await;
                         desk.stands(&about, None);

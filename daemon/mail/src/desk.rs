@@ -6,6 +6,7 @@ use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Receive
 use ow_store::{ResolveError, Store, StoreError};
 
 use crate::notice::fits_in_a_mail;
+use crate::reader::Extent;
 use crate::signatures::{Signatures, Signed};
 use crate::told;
 
@@ -61,6 +62,14 @@ pub struct Taken {
     pub bounced: Option<String>,
 }
 
+/// A mail as it came, and as it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    pub raw: &'a [u8],
+    pub extent: Extent,
+    pub mail: &'a Received,
+}
+
 /// Who sent a mail, and which.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Correspondent {
@@ -114,11 +123,11 @@ impl Desk<'_> {
     /// # Cancel safety
     ///
     /// Resolving is one transaction of the store; a mail handed in again after it is told that it was decided.
-    pub async fn take(&self, raw: &[u8], now: Timestamp) -> Result<Taken, StoreError> {
+    pub async fn take(&self, raw: &[u8], extent: Extent, now: Timestamp) -> Result<Taken, StoreError> {
         let Some(mail) = Received::read(raw) else {
             return Ok(nothing(Outcome::NoAnswer, None, "it is no mail that can be read"));
         };
-        let mut taken = self.judge(raw, &mail, now).await?;
+        let mut taken = self.judge(&Arrived { raw, extent, mail: &mail }, now).await?;
         if taken.told.is_some() {
             taken.sender = correspondent(&mail);
         }
@@ -128,13 +137,19 @@ impl Desk<'_> {
         Ok(taken)
     }
 
-    async fn judge(&self, raw: &[u8], mail: &Received, now: Timestamp) -> Result<Taken, StoreError> {
+    async fn judge(&self, arrived: &Arrived<'_>, now: Timestamp) -> Result<Taken, StoreError> {
+        let Arrived { raw: _, extent, mail } = *arrived;
         let named = mail.item();
         let item = match named.as_ref().and_then(|id| id.parse().ok()) {
             Some(id) => self.store.item(id).await?,
             None => None,
         };
         let id = item.as_ref().map(|item| item.id);
+        if let Some(item) = item.as_ref().filter(|item| matches!(item.state, ItemState::Pending))
+            && !self.answers_a_notice_of(mail, item).await?
+        {
+            return Ok(nothing(Outcome::NoItem, None, "it answers a mail that owd did not send"));
+        }
         let entitled: Vec<&(Person, Vec<String>)> = self
             .settings
             .people
@@ -143,7 +158,8 @@ impl Desk<'_> {
             .collect();
         let approvers: Vec<String> = entitled.iter().flat_map(|(_, addresses)| addresses).cloned().collect();
         if approvers.is_empty() {
-            return Ok(nothing(Outcome::NotEntitled, id, "the configuration names no address that may answer it"));
+            let why = "the configuration names no address that may answer it";
+            return Ok(self.not_entitled(arrived, item.as_ref(), why.into()).await);
         }
         let kind = item.as_ref().map_or(Kind::Approval, |item| kind_of(&item.kind));
         // An item that there is not would otherwise be taken to wait.
@@ -161,11 +177,18 @@ impl Desk<'_> {
             phrases: &self.settings.phrases,
         });
         let Explained { decision, answer, comment, why, cause, token: _ } = explained;
+        if cause == Cause::NotEntitled {
+            return Ok(self.not_entitled(arrived, item.as_ref(), why).await);
+        }
         // Nothing is looked up for a machine or a stranger, and nothing is said to one who is not proven.
-        if !matches!(cause, Cause::Unasked | Cause::NotEntitled | Cause::Unreadable)
-            && let Err((cause, why)) = self.prove(mail, raw, item.as_ref()).await
+        if !matches!(cause, Cause::Unasked | Cause::Unreadable)
+            && let Err((cause, why)) = self.prove(arrived, item.as_ref()).await
         {
             return Ok(undecided(cause, why, item.as_ref(), &kind));
+        }
+        if extent == Extent::Head && matches!(cause, Cause::Understood | Cause::NotUnderstood) {
+            let told = Some(told::TOO_LARGE.to_owned());
+            return Ok(Taken { told, ..nothing(Outcome::NotUnderstood, id, "it is too large to be read") });
         }
         let answer = match (cause, decision, answer) {
             // Nobody approves by mail what no mail could show.
@@ -196,23 +219,50 @@ impl Desk<'_> {
         })
     }
 
+    /// Whether a mail may be an answer to this item as far as the mail goes that it says it answers: whoever answers another's
+    /// mail saw no notice, whatever that mail called itself.
+    async fn answers_a_notice_of(&self, mail: &Received, item: &Item) -> Result<bool, StoreError> {
+        for (id, name) in mail.answers() {
+            if id.parse::<ItemId>().is_ok_and(|id| id == item.id) && self.store.items_told_as(&name).await? != [item.id]
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A person who is known and may not answer this item is told so, and nothing of it; a stranger is told nothing.
+    async fn not_entitled(&self, arrived: &Arrived<'_>, item: Option<&Item>, why: String) -> Taken {
+        let mail = arrived.mail;
+        let sender = mail.sender().map(|sender| sender.address.as_str()).unwrap_or_default();
+        let is_known = self.settings.people.iter().any(|(_, addresses)| addresses.iter().any(|known| known == sender));
+        let told = is_known && item.is_some() && !mail.is_unasked() && self.prove(arrived, item).await.is_ok();
+        Taken {
+            told: told.then(|| told::NOT_ENTITLED.to_owned()),
+            ..nothing(Outcome::NotEntitled, item.map(|item| item.id), why)
+        }
+    }
+
     /// Whether it is proven who sent a mail that is about no item.
     ///
     /// # Errors
     ///
     /// Says why not; [`Cause::Later`] if that could not be told just then.
-    pub async fn prove_sender(&self, mail: &Received, raw: &[u8]) -> Result<(), (Cause, String)> {
-        self.prove(mail, raw, None).await
+    pub async fn prove_sender(&self, arrived: &Arrived<'_>) -> Result<(), (Cause, String)> {
+        self.prove(arrived, None).await
     }
 
     /// Whether it is proven who sent a mail: by the relay, or by the sender's own domain.
-    async fn prove(&self, mail: &Received, raw: &[u8], item: Option<&Item>) -> Result<(), (Cause, String)> {
+    async fn prove(&self, arrived: &Arrived<'_>, item: Option<&Item>) -> Result<(), (Cause, String)> {
+        let Arrived { raw, extent, mail } = *arrived;
         let by_relay = match self.settings.relay.as_deref() {
             Some(relay) => mail.relayed(relay),
             None => Err((Cause::NotEntitled, "its sender is not proven: `mail.authserv-id` names no relay".into())),
         };
         let Err((cause, why)) = by_relay else { return Ok(()) };
         let server = match self.settings.dns {
+            // A signature is over what was not read, too.
+            _ if extent == Extent::Head => return Err((cause, why)),
             Dns::Off => return Err((cause, why)),
             Dns::System => None,
             Dns::At(server) => Some(server),

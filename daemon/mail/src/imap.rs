@@ -11,6 +11,7 @@ use tokio::time::{Duration, timeout};
 use crate::imap::connection::Connection;
 use crate::imap::frame::{Fetched, Frame};
 use crate::net::{Host, NetError, Security};
+use crate::reader::Extent;
 
 /// A server is given so long for an answer.
 const ANSWER: Duration = Duration::from_mins(1);
@@ -163,7 +164,7 @@ impl Session {
     }
 
     /// A mail, only its headers if it is larger than `most` bytes; none: it is not there any more.
-    pub(crate) async fn fetch(&mut self, uid: u32, most: u64) -> Result<Option<Vec<u8>>, ImapError> {
+    pub(crate) async fn fetch(&mut self, uid: u32, most: u64) -> Result<Option<(Vec<u8>, Extent)>, ImapError> {
         let about = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID RFC822.SIZE)"), ANSWER).await?;
         let size = about
             .iter()
@@ -171,10 +172,13 @@ impl Session {
             .find_map(|Fetched { uid: found, size, .. }| (found == Some(uid)).then_some(size));
         let Some(size) = size else { return Ok(None) };
         // Not marked as read by looking.
-        let what = if size.unwrap_or(0) > most { "BODY.PEEK[HEADER]" } else { "BODY.PEEK[]" };
+        let (what, extent) = match size {
+            Some(size) if size > most => ("BODY.PEEK[HEADER]", Extent::Head),
+            _ => ("BODY.PEEK[]", Extent::Whole),
+        };
         let frames = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID {what})"), MAIL).await?;
         let body = frames.into_iter().filter_map(|frame| frame.fetched()).find(|found| found.uid == Some(uid));
-        Ok(body.and_then(|found| found.body))
+        Ok(body.and_then(|found| found.body).map(|body| (body, extent)))
     }
 
     /// Marks a mail as read.

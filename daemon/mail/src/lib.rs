@@ -15,6 +15,7 @@
 
 mod arrival;
 mod desk;
+mod said;
 mod signatures;
 mod told;
 
@@ -32,14 +33,15 @@ mod reader;
 
 pub use arrival::{as_event, list};
 pub use channel::MailChannel;
-pub use desk::{Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
+pub use desk::{Arrived, Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
 pub use imap::{Account, ImapError};
-pub use lmtp::{Access, Admits, Admitted, LmtpSocket};
+pub use lmtp::{Admits, Admitted, LmtpSocket};
 pub use net::{Host, NetError, Security};
 pub use notice::{Letter, LetterError, acknowledgement, digest, fits_in_a_mail, message_id, notice};
 pub use outgoing::{Outgoing, register};
 pub use probe::{Probe, probe_mailbox, probe_out};
 pub use progress::{Handled, Look, Next, Progress};
-pub use reader::{MailboxReader, Takes};
+pub use reader::{Extent, MailboxReader, Takes};
+pub use said::Said;
 pub use signatures::{Signatures, Signed};
 pub use submit::{Gone, NotSent, Way};

@@ -2,7 +2,6 @@
 //!
 //! A mail is answered 250 once it is handled durably, and 451 if it is to come again.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -14,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use crate::desk::Outcome;
-use crate::reader::Takes;
+use crate::reader::{Extent, Takes};
 
 /// A mail larger than this is refused for good.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -31,13 +30,6 @@ const RECIPIENTS: usize = 100;
 /// A client that says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_mins(5);
 
-/// Who may connect.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Access {
-    Owner,
-    Group,
-}
-
 /// Who may hand mail over, or why the process at the other end may not.
 pub type Admits = dyn Fn(&UnixStream) -> Result<Admitted, String> + Send + Sync;
 
@@ -52,36 +44,17 @@ pub struct Admitted {
 /// A socket to which mail is handed.
 pub struct LmtpSocket {
     listener: UnixListener,
-    path: PathBuf,
 }
 
 impl LmtpSocket {
-    /// Binds the socket; one that nobody listens on any more is replaced.
+    /// Takes mail on a socket that was bound.
     ///
     /// # Errors
     ///
-    /// Also if the path is something else than a socket.
-    pub fn bind(path: &Path, access: Access) -> std::io::Result<Self> {
-        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => {
-                if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                    return Err(std::io::Error::new(std::io::ErrorKind::AddrInUse, "somebody listens on it already"));
-                }
-                std::fs::remove_file(path)?;
-            }
-            Ok(_) => return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is no socket")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let listener = std::os::unix::net::UnixListener::bind(path)?;
-        let mode = match access {
-            Access::Owner => 0o600,
-            Access::Group => 0o660,
-        };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    /// If it cannot be waited on.
+    pub fn new(listener: std::os::unix::net::UnixListener) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Ok(Self { listener: UnixListener::from_std(listener)?, path: path.to_owned() })
+        Ok(Self { listener: UnixListener::from_std(listener)? })
     }
 
     /// Takes mail until `stop`; a mail that is in hand is handled first.
@@ -125,9 +98,6 @@ impl LmtpSocket {
         }
         tracker.close();
         tracker.wait().await;
-        if let Err(error) = std::fs::remove_file(&self.path) {
-            debug!(%error, "the socket for mail is gone already");
-        }
     }
 }
 
@@ -195,7 +165,7 @@ impl Talk {
                         None => return Ok(()),
                         Some(_) if !(self.admitted.still)() => "451 4.7.1 who is it that speaks?",
                         Some(Mail::TooLarge) => "552 5.3.4 the mail is too large",
-                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw).await {
+                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw, Extent::Whole).await {
                             Ok(taken) if taken.outcome == Outcome::Later => "451 4.3.0 come again",
                             Ok(_) => "250 2.0.0 handled",
                             Err(error) => {

@@ -54,7 +54,7 @@ async fn named(session: &mut Session, relay: &str) -> Probe {
     let mut others = vec![];
     for uid in uids.iter().rev().take(MAILS) {
         // Headers are enough.
-        let Ok(Some(raw)) = session.fetch(*uid, 0).await else { continue };
+        let Ok(Some((raw, _))) = session.fetch(*uid, 0).await else { continue };
         let Some(mail) = ow_reply::Received::read(&raw) else { continue };
         let Some(results) = mail.header("authentication-results") else { continue };
         let name = results.split([';', ' ']).next().unwrap_or_default().to_owned();

@@ -14,7 +14,7 @@ use crate::desk::{Outcome, Taken};
 use crate::imap::{Account, ImapError, Session};
 use crate::progress::{Handled, Look, Next, Progress};
 
-/// Of a mail that is larger only the headers are read: an answer is short.
+/// Of a mail that is larger only the header is read: an answer is short.
 const LARGEST: u64 = 10 * 1024 * 1024;
 
 /// A connection that says nothing for so long is asked whether it is still there.
@@ -29,11 +29,19 @@ const FIRST: SignedDuration = SignedDuration::from_secs(1);
 /// But never later than this.
 const LONGEST: SignedDuration = SignedDuration::from_mins(5);
 
+/// How much of a mail is there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Extent {
+    Whole,
+    /// Only its header: the rest is too large.
+    Head,
+}
+
 /// Where mail goes once it is here.
 #[async_trait]
 pub trait Takes: Send + Sync {
     /// Handles a mail; once this returns, what it decided is durable.
-    async fn take(&self, raw: &[u8]) -> Result<Taken, StoreError>;
+    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError>;
     /// Tells the person of a mail that could not be handled.
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError>;
     /// Tells how the connection to the mailbox stands: why it is lost, or that it is there.
@@ -151,7 +159,7 @@ impl MailboxReader {
         let (handled, concerns) = match &fetched {
             // One that is gone needs nothing more.
             Ok(None) => (Handled::Done, false),
-            Ok(Some(raw)) => match self.takes.take(raw).await {
+            Ok(Some((raw, extent))) => match self.takes.take(raw, *extent).await {
                 Ok(taken) if taken.outcome == Outcome::Later => (Handled::Failed, false),
                 Ok(taken) => (Handled::Done, taken.item.is_some()),
                 Err(error) => {

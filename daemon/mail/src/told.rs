@@ -20,6 +20,11 @@ pub(crate) fn what_works(why: &str, kind: &Kind) -> String {
     format!("Nothing was decided: {why}. {works}")
 }
 
+pub(crate) const NOT_ENTITLED: &str = "Nothing was decided: you may not answer this. Whoever runs owd says who may.";
+
+pub(crate) const TOO_LARGE: &str =
+    "Nothing was decided: your mail is too large to be read here. Answer with a short one, without its attachments.";
+
 pub(crate) fn no_item(why: &str) -> String {
     format!("Nothing was decided: {why}. Reply to the notice of the item itself, and leave its subject as it is.")
 }

@@ -2,13 +2,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::grammar::{Decision, Kind, Reading, read};
-use crate::mail::{Mail, replies_to, subject_tokens};
+use crate::mail::{Mail, notices_answered, replies_to, subject_tokens};
 use crate::phrase::Phrases;
 use crate::quote::{Split, marked, split};
 use crate::results::{Dmarc, dmarc};
 use crate::sender::{Sender, sender};
 use crate::token::{tokens, without_tokens};
-use crate::unasked::{Unasked, unasked};
+use crate::unasked::{Unasked, is_news, unasked};
 use crate::words::lines;
 
 /// What a message says that a reader of answers has to know, or why it says nothing.
@@ -128,6 +128,44 @@ impl Received {
         match item_of(&self.mail) {
             Named::One(token) => Some(token),
             Named::None | Named::Several => None,
+        }
+    }
+
+    /// Whether it names several items, and does not say which one it means.
+    #[must_use]
+    pub fn names_several(&self) -> bool {
+        matches!(item_of(&self.mail), Named::Several)
+    }
+
+    /// The notices that it says it answers: each item's id with the notice's Message-ID up to its `@`. Whether there ever
+    /// was such a notice is another question.
+    #[must_use]
+    pub fn answers(&self) -> Vec<(String, String)> {
+        notices_answered(&self.mail)
+    }
+
+    /// Whether it stands in a thread with what owd told somebody; what a task has sent begins threads of its own.
+    #[must_use]
+    pub fn is_in_thread_of_a_notice(&self) -> bool {
+        let ids = ["in-reply-to", "references"].into_iter().flat_map(|name| self.mail.headers_named(name));
+        let mut words = ids.flat_map(|value| value.split(|letter: char| letter.is_whitespace() || letter == '<'));
+        words.any(|id| id.starts_with("ow.") || id.starts_with("owd.") && !id.starts_with("owd.sent."))
+    }
+
+    /// Whether nobody wrote it as an answer: a machine's mail, a forward.
+    #[must_use]
+    pub fn is_unasked(&self) -> bool {
+        unasked(&self.mail).is_some()
+    }
+
+    /// Whether a program sent it because a mail came, or was read, or did not arrive. News that a program writes of its own
+    /// accord is something else.
+    #[must_use]
+    pub fn reacts(&self) -> bool {
+        match unasked(&self.mail) {
+            Some(Unasked::Bounce | Unasked::Receipt) => true,
+            Some(Unasked::AutoReply) => !is_news(&self.mail),
+            Some(Unasked::Calendar | Unasked::Forward | Unasked::Reaction) | None => false,
         }
     }
 

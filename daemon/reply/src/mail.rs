@@ -312,18 +312,23 @@ fn unfolded(value: &str) -> String {
     value.trim().replace("\r\n", "").replace(['\n', '\r'], "")
 }
 
-/// The ids of ours among the `In-Reply-To` of a mail: a Message-ID of a notice is `<ow.ID.…@…>`.
-pub(crate) fn replies_to(mail: &Mail) -> Vec<String> {
-    let mut ids = vec![];
+/// The notices among the `In-Reply-To` of a mail, each with its item's id: a notice's Message-ID is `<ow.ID.…@…>`.
+pub(crate) fn notices_answered(mail: &Mail) -> Vec<(String, String)> {
+    let mut found = vec![];
     for value in mail.headers_named("in-reply-to") {
         for word in value.split(|letter: char| letter.is_whitespace() || letter == '<' || letter == '>') {
-            let id =
-                word.strip_prefix("ow.").and_then(|rest| rest.split_once('.')).filter(|(_, rest)| rest.contains('@'));
+            let Some((name, _)) = word.split_once('@') else { continue };
+            let Some((id, _)) = name.strip_prefix("ow.").and_then(|rest| rest.split_once('.')) else { continue };
             // Judged as a token is.
-            ids.extend(id.into_iter().flat_map(|(id, _)| tokens(&format!("[ow:{id}]"))));
+            found.extend(tokens(&format!("[ow:{id}]")).into_iter().map(|id| (id, name.to_owned())));
         }
     }
-    ids
+    found
+}
+
+/// The ids of the items whose notices a mail answers.
+pub(crate) fn replies_to(mail: &Mail) -> Vec<String> {
+    notices_answered(mail).into_iter().map(|(id, _)| id).collect()
 }
 
 /// The subject as every program may show it: with the encoded words read, folds taken out.

@@ -266,25 +266,42 @@ pub(crate) fn unasked(mail: &Mail) -> Option<Unasked> {
     (first_prefix(&subject) == Some(Prefix::Forward) || mail.forwards()).then_some(Unasked::Forward)
 }
 
+/// Whether a mail that [`by_machine`] takes for a program's is no answer to anything: a notice, an invoice, a list's digest.
+pub(crate) fn is_news(mail: &Mail) -> bool {
+    let subject = mail.subject.trim().to_lowercase();
+    let automatic = AUTOMATIC.iter().any(|known| subject.starts_with(known));
+    // Of what makes it a machine's, this alone says nothing of an answer.
+    let mut without = mail.headers_named("auto-submitted").filter(|value| {
+        let value = value.trim().to_ascii_lowercase();
+        !matches!(value.split([';', '(', ' ']).next(), Some("no" | "auto-generated" | "auto-notified"))
+    });
+    !automatic && without.next().is_none() && !answers_by_machine(mail)
+}
+
 /// Whether headers say that a program answered. `X-Auto-Response-Suppress` and `Precedence: list` stand on mail of
 /// people too and say nothing.
 fn by_machine(mail: &Mail) -> bool {
+    let submitted = mail.headers_named("auto-submitted").any(|value| {
+        let value = value.trim().to_ascii_lowercase();
+        value.split([';', '(', ' ']).next() != Some("no")
+    });
+    let bulk = mail.headers_named("precedence").any(|value| value.trim().eq_ignore_ascii_case("bulk"));
+    submitted || bulk || answers_by_machine(mail)
+}
+
+/// The same of what stands on answers alone.
+fn answers_by_machine(mail: &Mail) -> bool {
     let said = |name: &str| {
         let value = mail.header(name)?.trim().to_ascii_lowercase();
         Some(value.split([';', '(', ' ']).next().unwrap_or_default().to_owned())
     };
     let set =
         |name: &str| said(name).is_some_and(|value| !matches!(value.as_str(), "no" | "false" | "0" | "none" | ""));
-    let submitted = mail.headers_named("auto-submitted").any(|value| {
-        let value = value.trim().to_ascii_lowercase();
-        value.split([';', '(', ' ']).next() != Some("no")
-    });
-    let precedence = mail.headers_named("precedence").any(|value| {
-        matches!(value.trim().to_ascii_lowercase().as_str(), "bulk" | "junk" | "auto_reply" | "auto-reply")
-    });
+    let precedence = mail
+        .headers_named("precedence")
+        .any(|value| matches!(value.trim().to_ascii_lowercase().as_str(), "junk" | "auto_reply" | "auto-reply"));
     let no_sender = mail.header("return-path").is_some_and(|path| path.trim() == "<>");
-    submitted
-        || precedence
+    precedence
         || no_sender
         || [
             "x-autoreply",

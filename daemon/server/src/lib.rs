@@ -35,5 +35,5 @@ pub use key::{Key, KeyError};
 pub use limits::*;
 pub use listen::{Listener, Options, Server, Tcp};
 pub use process::{Lineage, is_stranger};
-pub use socket::{BindError, SocketAccess};
+pub use socket::{BindError, SocketAccess, SocketFile, bind};
 pub use webhook::{Counts, Deliveries, NewDelivery, SlackPost, Taken, Webhook, WebhookSettings, Webhooks};

@@ -3,7 +3,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, TcpListener as StdTcpListener};
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::limits::{
     TCP_CONNECTIONS, UNIX_CONNECTIONS,
 };
 use crate::process::{Lineage, Peer};
-use crate::socket::{self, BindError, FileIdentity, SocketAccess};
+use crate::socket::{self, BindError, SocketAccess, SocketFile};
 use crate::webhook::{self, Deliveries, Webhooks};
 
 /// A control API that listens and does not answer yet: connections wait in the kernel's queue.
@@ -38,7 +38,7 @@ use crate::webhook::{self, Deliveries, Webhooks};
 pub struct Server {
     listener: StdUnixListener,
     /// The socket file, if we made it and must remove it.
-    file: Option<(PathBuf, FileIdentity)>,
+    file: Option<SocketFile>,
 }
 
 /// How to serve.
@@ -78,9 +78,8 @@ pub struct Tcp {
 impl Server {
     /// Listens on a socket file at `path`. The file of an owner that is gone is replaced.
     pub fn bind_unix(path: &Path, access: SocketAccess) -> Result<Self, BindError> {
-        let listener = socket::bind(path, access)?;
-        let identity = FileIdentity::of(path).map_err(|source| BindError::Failed { path: path.into(), source })?;
-        Ok(Self { listener, file: Some((path.into(), identity)) })
+        let (listener, file) = socket::bind(path, access)?;
+        Ok(Self { listener, file: Some(file) })
     }
 
     /// Takes over a listener that a service manager has opened. Its socket file stays when owd ends.
@@ -136,7 +135,7 @@ impl Server {
         );
         connections.drain().await;
         match file {
-            Some((path, identity)) => socket::remove(&path, identity),
+            Some(file) => file.remove(),
             None => Ok(()),
         }
     }

@@ -50,7 +50,32 @@ const PATH_LIMIT: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 ///
 /// The socket is born in a private folder beside its place, gets its mode there, and is then moved: no umask
 /// and no instant leaves it open to others.
-pub(crate) fn bind(path: &Path, access: SocketAccess) -> Result<UnixListener, BindError> {
+pub fn bind(path: &Path, access: SocketAccess) -> Result<(UnixListener, SocketFile), BindError> {
+    let listener = listen(path, access)?;
+    let identity = FileIdentity::of(path).map_err(|source| BindError::Failed { path: path.into(), source })?;
+    Ok((listener, SocketFile { path: path.into(), identity }))
+}
+
+/// The file of a socket that was bound here.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    identity: FileIdentity,
+}
+
+impl SocketFile {
+    /// Removes the file if it is still the one that was bound.
+    pub fn remove(&self) -> io::Result<()> {
+        match FileIdentity::of(&self.path) {
+            Ok(found) if found == self.identity => fs::remove_file(&self.path),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn listen(path: &Path, access: SocketAccess) -> Result<UnixListener, BindError> {
     let failed = |source| BindError::Failed { path: path.into(), source };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let nursery = folder.join(format!(".{:x}", std::process::id()));
@@ -77,24 +102,14 @@ pub(crate) fn bind(path: &Path, access: SocketAccess) -> Result<UnixListener, Bi
     Ok(listener)
 }
 
-/// Removes the socket file if it is still the one that was bound.
-pub(crate) fn remove(path: &Path, bound: FileIdentity) -> io::Result<()> {
-    match FileIdentity::of(path) {
-        Ok(found) if found == bound => fs::remove_file(path),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct FileIdentity {
+struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
 impl FileIdentity {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    fn of(path: &Path) -> io::Result<Self> {
         let metadata = fs::symlink_metadata(path)?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
@@ -155,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (access, expected) in [(SocketAccess::Owner, 0o600), (SocketAccess::Group, 0o660)] {
             let path = folder.path().join(format!("{access:?}.sock"));
-            let listener = bind(&path, access).expect("binds");
+            let (listener, _) = bind(&path, access).expect("binds");
             assert_eq!(mode(&path), expected);
             UnixStream::connect(&path).expect("is reachable where it was moved to");
             drop(listener);
@@ -226,14 +241,12 @@ mod tests {
     fn only_the_own_socket_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("owd.sock");
-        let first = bind(&path, SocketAccess::Owner).expect("binds");
-        let identity = FileIdentity::of(&path).expect("exists");
-        drop(first);
-        let second = bind(&path, SocketAccess::Owner).expect("replaces the stale one");
-        remove(&path, identity).expect("leaves it");
+        let (listener, first) = bind(&path, SocketAccess::Owner).expect("binds");
+        drop(listener);
+        let (_listener, second) = bind(&path, SocketAccess::Owner).expect("replaces the stale one");
+        first.remove().expect("leaves it");
         assert!(path.exists());
-        remove(&path, FileIdentity::of(&path).expect("exists")).expect("removes it");
+        second.remove().expect("removes it");
         assert!(!path.exists());
-        drop(second);
     }
 }

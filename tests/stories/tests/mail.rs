@@ -95,7 +95,8 @@ fn mail_that_is_no_answer_leaves_the_item_as_it_was_and_is_told_apart() {
         let found = deliver(&scratch, &owd.owctl, &mail);
         assert_eq!(found["outcome"], outcome, "{mail}\n{found}");
         assert_eq!(found["decision"], "none", "{found}");
-        let silent = matches!(outcome, "not-entitled" | "no-answer");
+        // Bob is known, and told that much.
+        let silent = matches!(outcome, "not-entitled" | "no-answer") && !mail.contains("bob@");
         assert_eq!(found["told"].is_null(), silent, "{found}");
         assert_eq!(id(&owd.item()), item);
     }
@@ -109,6 +110,77 @@ fn mail_that_is_no_answer_leaves_the_item_as_it_was_and_is_told_apart() {
     assert_eq!(done["outcome"], "done", "{done}");
     owd.run_in("asking", "succeeded");
     assert_eq!(executions(&scratch), 1);
+}
+
+#[test]
+fn a_person_who_may_not_answer_is_told_so_and_nothing_of_the_item() {
+    let scratch = home();
+    let owd = scratch.start();
+    let item = parked(&owd);
+    let refused = reply("bob@example.org", &item, "approve");
+    let found = deliver(&scratch, &owd.owctl, &refused);
+    let told = found["told"].as_str().expect("a line for bob");
+    assert!(told.contains("you may not answer this") && !told.contains("asking"), "{told}");
+    for silent in [
+        refused.replace("dmarc=pass", "dmarc=fail"),
+        refused.replace("Subject: Re:", "Subject: Fwd:"),
+        reply("eve@example.org", &item, "approve"),
+    ] {
+        let found = deliver(&scratch, &owd.owctl, &silent);
+        assert!(found["told"].is_null(), "{silent}\n{found}");
+    }
+    assert_eq!(id(&owd.item()), item);
+}
+
+#[test]
+fn an_answer_to_a_mail_that_owd_did_not_send_is_none_whatever_that_mail_called_itself() {
+    let scratch = home();
+    let owd = scratch.start();
+    let item = parked(&owd);
+    // As if somebody had written to ada under a name that looks like a notice's.
+    let foreign = reply("ada@example.org", &item, "yes").replace(
+        &format!("Subject: Re: Approval needed [ow:{item}]"),
+        &format!("Subject: Re: Lunch?\nIn-Reply-To: <ow.{item}.1@mail.example.com>"),
+    );
+    let bare = foreign.replace(&format!("> [ow:{item}]\n"), "");
+    for mail in [&foreign, &bare] {
+        let found = deliver(&scratch, &owd.owctl, mail);
+        assert_eq!((&found["outcome"], &found["decision"]), (&"no-item".into(), &"none".into()), "{mail}\n{found}");
+        assert_eq!(id(&owd.item()), item);
+    }
+}
+
+#[test]
+fn what_answers_a_notice_or_comes_from_a_program_is_no_work_for_tasks() {
+    let scratch = home();
+    scratch.task("any", "[[trigger]]\nmail = {}\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n");
+    let owd = scratch.start();
+    let (one, other) = ("a".repeat(16), "b".repeat(16));
+    let several = reply("ada@example.org", &one, "yes to both")
+        .replace(&format!("Approval needed [ow:{one}]"), &format!("2 items [ow:{one}] [ow:{other}]"));
+    let found = deliver(&scratch, &owd.owctl, &several);
+    assert_eq!(found["outcome"], "no-item", "{found}");
+    assert!(found["told"].as_str().is_some_and(|told| told.contains("several items")), "{found}");
+    let news = |head: &str| {
+        format!("{head}From: shop@example.com\nTo: owd@example.net\nSubject: Hello\nMIME-Version: 1.0\n\nall is well\n")
+    };
+    for head in [
+        "In-Reply-To: <owd.several.7@example.net>\n",
+        "In-Reply-To: <x@example.com>\nReferences: <ow.reply.7@example.net> <x@example.com>\n",
+        "Auto-Submitted: auto-replied\n",
+        "X-Autoreply: yes\n",
+        "Return-Path: <>\n",
+        "Content-Type: multipart/report; report-type=disposition-notification; boundary=b\n",
+    ] {
+        let found = deliver(&scratch, &owd.owctl, &news(head));
+        assert_ne!(found["outcome"], "event", "{head}{found}");
+    }
+    assert_eq!(owd.runs("any").len(), 0);
+    // What programs write of their own accord, and what answers a mail that a task has sent.
+    for head in ["Auto-Submitted: auto-generated\nPrecedence: bulk\n", "In-Reply-To: <owd.sent.1.2@example.net>\n"] {
+        let found = deliver(&scratch, &owd.owctl, &news(head));
+        assert_eq!(found["outcome"], "event", "{head}{found}");
+    }
 }
 
 #[test]

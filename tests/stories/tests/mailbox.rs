@@ -350,6 +350,29 @@ fn a_person_who_hands_mail_over_decides_no_more_by_it_than_they_may() {
 }
 
 #[test]
+fn an_answer_that_is_too_large_decides_nothing_and_its_sender_is_told_why() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    let sent = scratch.path().join("sent");
+    let sendmail = scratch.path().join("sendmail");
+    fs::write(&sendmail, format!("#!/bin/sh\ncat >> {}\n", sent.display())).expect("a program");
+    fs::set_permissions(&sendmail, fs::Permissions::from_mode(0o755)).expect("may run");
+    let file = scratch.path().join("config/owd.toml");
+    let config = fs::read_to_string(&file).expect("settings");
+    let out = format!("[mail.out]\nsendmail = \"{}\"\nfrom = \"owd@example.net\"\n", sendmail.display());
+    fs::write(&file, format!("{config}{out}")).expect("written");
+    let owd = start(&scratch);
+    let item = parked(&owd);
+    let attached = format!("{}\r\n", "x".repeat(76)).repeat(11 * 1024 * 1024 / 78);
+    dovecot.put("owd", "large", &format!("{}{attached}", reply(&item, "approve\r\n\r\n-- \r\n")));
+    until("its sender is told", || {
+        fs::read_to_string(&sent).is_ok_and(|sent| sent.replace("=\n", "").contains("too large")).then_some(())
+    });
+    assert_eq!(id(&owd.item()), item);
+}
+
+#[test]
 fn doctor_names_the_step_of_a_mails_way_that_fails() {
     let Some(dovecot) = Dovecot::start() else { return };
     dovecot.put("owd", "1", &reply("aaaaaaaaaaaaaaaa", "hello"));
