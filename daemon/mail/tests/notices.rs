@@ -412,6 +412,29 @@ fn a_digest_has_links_for_each_item_and_a_reply_to_it_names_none() {
 }
 
 #[test]
+fn what_a_mail_may_tell_beside_others_is_shown_whole_there_or_not_approved_by_mail() {
+    let mut other = approval(json!({}), None);
+    other.id = ItemId::from_bytes([9; 10]);
+    let mut approved = 0;
+    for letter in ["x", "<", "\u{7f}", "\u{202e}", "é", "\n"] {
+        for length in [10, 500, 900, 1_400, 3_000, 60_000] {
+            let item = approval(json!({ "body": letter.repeat(length) }), None);
+            if item.stands_alone() || !fits_in_a_mail(&item) {
+                continue;
+            }
+            approved += 1;
+            let news = [(&item, Occasion::Asked), (&other, Occasion::Asked)];
+            let mail = letter_with(&[], |letter| digest(&news, letter)).expect("a mail");
+            let mail = String::from_utf8(mail.formatted()).expect("ASCII");
+            let (text, _) = parts(&mail);
+            assert!(!text.contains("cut here") && text.contains("approve"), "{length} of {letter:?}");
+        }
+    }
+    assert!(approved >= 6, "{approved}");
+    assert!(approval(json!({ "body": "x".repeat(1_500) }), None).stands_alone());
+}
+
+#[test]
 fn an_acknowledgement_stays_in_the_thread_of_the_mail_it_answers() {
     let theirs = ["<a@mail.example>".to_owned()];
     let mail = letter_with(&theirs, |letter| {

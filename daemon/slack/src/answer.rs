@@ -87,6 +87,13 @@ pub fn about(written: &Written, reader: &Reader<'_>) -> About {
     }
 }
 
+/// Whether a message could be the answer to an item that asks for a yes or a no, or names one.
+#[must_use]
+pub fn reads(written: &Written, reader: &Reader<'_>) -> bool {
+    let found = explained(&text::plain(&written.text, reader.bot), &[], &Kind::Approval, reader);
+    found.cause == Cause::Understood || found.token.is_some()
+}
+
 /// Reads a message that is about this item. `may`: whether its sender may answer it.
 #[must_use]
 pub fn of_message(written: &Written, item: &Item, way: Way, may: bool, reader: &Reader<'_>) -> Decided {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::event::Place;
 use crate::notice::{self, Post};
 use crate::shown::{place, reference, show, shown_at};
-use crate::text::escaped;
 use crate::threads::NOTICE;
 use crate::{Client, Fault, markdown};
 
@@ -60,8 +59,7 @@ impl SlackChannel {
                     "“{}” still waits for an answer. Its buttons are above; a reply here answers it too.",
                     notice.item.title
                 );
-                let post = Post { text: escaped(&text), blocks: Value::Null };
-                self.post(delivery, &first.channel, Some(&first.ts), &post).await
+                self.post(delivery, &first.channel, Some(&first.ts), &notice::line(&text)).await
             }
             (occasion, first) => {
                 let thread = first.as_ref().map(|first| first.ts.as_str());
@@ -129,7 +127,7 @@ impl SlackChannel {
         let args = json!({
             "channel": channel, "thread_ts": thread, "text": post.text, "blocks": post.blocks,
             "metadata": { "event_type": EVENT, "event_payload": { "delivery": delivery.message_id } },
-            "unfurl_links": false, "unfurl_media": false,
+            "parse": "none", "unfurl_links": false, "unfurl_media": false,
         });
         let answer = self.client.call("chat.postMessage", &args).await.map_err(undelivered)?;
         let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();

@@ -20,14 +20,16 @@ use crate::answer::{self, About, Decided, Modal, Reader, Way};
 use crate::channel::sent_for;
 use crate::event::{Event, Place, Press, Submit, Written};
 use crate::intake::SOURCE;
+use crate::notice::Post;
 use crate::shown::{reference, show, shown_at};
-use crate::text::escaped;
-use crate::{Client, Fault, Intake, notice};
+use crate::{Client, Fault, Intake, notice, threads};
 
 /// Events that are looked at in one reading of the store.
 const BATCH: usize = 32;
-/// People who are told something at the same time.
+/// Notes that are on their way at the same time; a stranger's is dropped where there are more, for Slack limits them.
 const TELLING: usize = 16;
+/// The same for everybody: what is decided is never kept waiting by what is told.
+const TELLING_AT_ALL: usize = 128;
 /// A note to one person is tried so often; the item itself is decided before.
 const ATTEMPTS: u32 = 4;
 /// How long Slack is asked for the first message of a thread.
@@ -107,7 +109,8 @@ impl Desk {
         let mut telling: JoinSet<i64> = JoinSet::new();
         let mut in_hand: HashSet<i64> = HashSet::new();
         loop {
-            let waiting = match this.store.taken_in(SOURCE, BATCH + TELLING).await {
+            let most = BATCH + in_hand.len();
+            let waiting = match this.store.taken_in(SOURCE, most).await {
                 Ok(waiting) => waiting,
                 Err(error) => {
                     warn!(%error, "what came from Slack cannot be read");
@@ -117,12 +120,17 @@ impl Desk {
                     }
                 }
             };
-            let mut failed = false;
+            let (mut failed, more) = (false, waiting.len() >= most);
             for one in waiting.into_iter().filter(|one| !in_hand.contains(&one.id)).collect::<Vec<_>>() {
-                if telling.len() >= TELLING {
-                    break;
-                }
                 match this.decide(&one, one.received_at < began).await {
+                    Ok(told) if this.is_too_much(&told, telling.len()) => {
+                        debug!("a note is dropped, as too many wait for Slack");
+                        if let Err(error) = this.store.worked_off(one.id).await {
+                            warn!(%error, "an event of Slack's stays and is looked at again");
+                            failed = true;
+                            break;
+                        }
+                    }
                     Ok(told) => {
                         in_hand.insert(one.id);
                         let this = Arc::clone(&this);
@@ -141,6 +149,9 @@ impl Desk {
                     }
                 }
             }
+            if more && !failed && !stop.is_cancelled() {
+                continue;
+            }
             let pause = async { if failed { sleep(STORE_WAIT).await } else { std::future::pending().await } };
             tokio::select! {
                 biased;
@@ -156,6 +167,15 @@ impl Desk {
         }
         // What is on its way is told in the next life, unless it is told at once.
         telling.shutdown().await;
+    }
+
+    /// Whether this is not told any more while so much is on its way.
+    fn is_too_much(&self, told: &Told, telling: usize) -> bool {
+        let known = match told {
+            Told::Note { user, .. } => self.directory.person(user).is_some(),
+            Told::Nothing | Told::View { .. } | Told::Outcome { .. } => true,
+        };
+        telling >= if known { TELLING_AT_ALL } else { TELLING }
     }
 
     /// Decides one event. `again`: a life before may have worked on it already.
@@ -181,7 +201,11 @@ impl Desk {
         let in_thread = match &written.thread {
             Some(thread) => {
                 let first = Place { channel: written.channel.clone(), ts: thread.clone() };
-                self.items_at(&first, person.is_some()).await?
+                // Slack is asked only about what may be an answer: everything after waits for it.
+                let look = person.is_some()
+                    && answer::reads(written, &reader)
+                    && self.store.thread(&threads::name(&first)).await?.is_none();
+                self.items_at(&first, look).await?
             }
             None => vec![],
         };
@@ -417,7 +441,10 @@ impl Desk {
         // In the conversation with that person alone, every message is to them alone.
         let direct = at.channel.starts_with('D');
         let method = if direct { "chat.postMessage" } else { "chat.postEphemeral" };
-        let mut args = json!({ "channel": at.channel, "text": text, "thread_ts": thread, "blocks": blocks });
+        let mut args = json!({
+            "channel": at.channel, "text": text, "thread_ts": thread, "blocks": blocks,
+            "parse": "none", "unfurl_links": false, "unfurl_media": false,
+        });
         if !direct {
             args["user"] = json!(user);
         }
@@ -460,7 +487,8 @@ fn ask(what: Modal, press: &Press, item: &Item, at: &Place, note: impl Fn(String
 }
 
 fn note_to(user: &str, at: &Place, thread: Option<String>, text: &str) -> Told {
-    Told::Note { user: user.to_owned(), at: at.clone(), thread, text: escaped(text), blocks: Value::Null }
+    let Post { text, blocks } = notice::line(text);
+    Told::Note { user: user.to_owned(), at: at.clone(), thread, text, blocks }
 }
 
 const SEVERAL: &str =

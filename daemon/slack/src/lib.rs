@@ -31,7 +31,9 @@ mod examine;
 mod threads;
 mod tools;
 
-pub use answer::{About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit};
+pub use answer::{
+    About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit, reads,
+};
 pub use channel::SlackChannel;
 pub use client::{API, Client, Me};
 pub use desk::{Desk, Directory};

@@ -60,6 +60,13 @@ pub fn notice(item: &Item, news: Occasion) -> Post {
     Post { text: format!("{} {}", escaped(&cut(&title, TITLE)), item.id.token()), blocks }
 }
 
+/// A text alone, in which nothing links, as a title of an item's could.
+pub(crate) fn line(text: &str) -> Post {
+    let mut rich = Rich::default();
+    rich.line(text);
+    Post { text: escaped(text), blocks: rich.blocks() }
+}
+
 /// Several items in one message, each with its own buttons as long as there is room for all of it.
 #[must_use]
 pub fn digest(items: &[&Item]) -> Post {

@@ -9,8 +9,8 @@ use ow_model::{
 };
 use ow_reply::Phrases;
 use ow_slack::{
-    About, Decided, Event, Modal, Parsed, Reader, Way, about, choice, fits, notice, of_message, of_press, of_reaction,
-    of_submit, parse,
+    About, Decided, Event, Modal, Parsed, Reader, Way, about, choice, digest, fits, notice, of_message, of_press,
+    of_reaction, of_submit, parse,
 };
 use serde_json::{Value, json};
 
@@ -373,4 +373,27 @@ fn an_id_of_an_item_is_found_in_a_token() {
     let found = about(&written, &Reader { bot: BOT, phrases: &phrases, now: noon() });
     let About::Token(token) = found else { panic!("{found:?}") };
     assert_eq!(token.parse::<ItemId>().expect("an id").to_string(), ID);
+}
+
+#[test]
+fn what_a_message_may_tell_beside_others_is_shown_whole_there_or_not_approved_in_slack() {
+    let other = approval("bbbbbbbbbbbbbbbb", "short");
+    let mut approved = 0;
+    for letter in ["x", "<", "\u{7f}", "\u{202e}", "é"] {
+        for length in [10, 500, 900, 1_400, 3_000, 11_000] {
+            let text = letter.repeat(length);
+            let item = approval("aaaaaaaaaaaaaaaa", &text);
+            if item.stands_alone() || !fits(&item) {
+                continue;
+            }
+            approved += 1;
+            let shown = digest(&[&item, &other]).blocks.to_string();
+            assert!(
+                !shown.contains("Open it") && shown.contains(&format!("{}/once", item.id)),
+                "{length} of {letter:?}"
+            );
+        }
+    }
+    assert!(approved >= 5, "{approved}");
+    assert!(approval("aaaaaaaaaaaaaaaa", &"x".repeat(1_500)).stands_alone());
 }

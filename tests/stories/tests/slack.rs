@@ -243,6 +243,42 @@ fn a_token_in_what_an_agent_says_or_a_tool_sends_makes_no_notice_of_it() {
 }
 
 #[test]
+fn notes_that_slack_takes_slowly_hold_up_no_answer() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (_, notice) = asked(&owd, &slack);
+    for _ in 0..40 {
+        slack.limits("chat.postEphemeral", 600);
+    }
+    for _ in 0..20 {
+        slack.presses("C1", "UEVE", ts(&notice), "once");
+    }
+    slack.presses("C1", "UADA", ts(&notice), "once");
+    owd.run_in("asking", "succeeded");
+    settled(&slack, &notice, "Approved by ada over Slack");
+    assert_eq!(executions(&scratch), 1);
+}
+
+#[test]
+fn what_owd_tells_somebody_links_nowhere_whatever_a_title_says() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (item, _) = asked(&owd, &slack);
+    slack.says("C1", "UADA", &format!("deny [ow:{item}]"));
+    slack.wait_for_ephemeral("C1", "UADA", "Done");
+    let call = slack.calls("chat.postEphemeral").pop().expect("a note");
+    assert_eq!(call.args["blocks"][0]["type"], "rich_text", "{}", call.args);
+    for (key, value) in [("parse", json!("none")), ("unfurl_links", json!(false)), ("unfurl_media", json!(false))] {
+        // A form has no other types than text.
+        assert!(call.args[key] == value || call.args[key] == value.to_string(), "{key}: {}", call.args);
+    }
+}
+
+#[test]
 fn a_limited_notice_comes_when_slack_wants_it_and_holds_up_nobody() {
     let slack = workspace();
     slack.limits("chat.postMessage", 3);
