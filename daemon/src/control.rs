@@ -90,7 +90,7 @@ impl OwdControl {
                 show_arguments(&facts.store, &config, &secrets);
                 crate::channels::apply(&*facts.store, &facts.channels, &config, &secrets);
                 facts.webhooks.replace(crate::webhooks::settings(&config, &secrets));
-                *facts.standing.write().expect("no holder panics") = Arc::new(Standing { config, defaults });
+                *facts.standing.write().expect("no holder panics") = Arc::new(Standing::new(config, defaults));
                 let standing = self.config();
                 facts.mail.apply(&standing.config, &secrets);
                 facts.engine.reload(settings, secrets, Some(agents));

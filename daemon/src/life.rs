@@ -14,7 +14,7 @@ use ow_clock::Clock;
 use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
 use ow_engine::{Engine, Hooks, Stop, Trust};
 use ow_inbox::{Channels, Post};
-use ow_mail::Outgoing;
+use ow_mail::{MailSettings, Outgoing};
 use ow_model::{Person, Span, TaskSpec, ToolName};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
 use ow_server::{Lineage, Listener, Options, Server, SocketAccess, Tcp};
@@ -33,7 +33,7 @@ use crate::demo::Narrator;
 use crate::detach::{DETACHED, READY_LINE};
 use crate::log::Log;
 use crate::mail::{MailDesk, MailRoom};
-use crate::people::{Accounts, person_of};
+use crate::people::{Accounts, mail_settings, person_of};
 
 /// Workers kept for runs that go on after an answer.
 const ANSWERED_WORKERS: usize = 2;
@@ -151,10 +151,8 @@ impl Life {
             limits: Limits::default(),
             agents: Some(agents),
         });
-        let standing = Arc::new(RwLock::new(Arc::new(Standing {
-            defaults: self.config.task_defaults(&self.host),
-            config: self.config.clone(),
-        })));
+        let defaults = self.config.task_defaults(&self.host);
+        let standing = Arc::new(RwLock::new(Arc::new(Standing::new(self.config.clone(), defaults))));
         let checker = Arc::new(Checker { toolbox: Arc::clone(&toolbox) });
         let check = {
             let (standing, checker) = (Arc::clone(&standing), Arc::clone(&checker));
@@ -330,6 +328,14 @@ const STOPPED_AT_ONCE: u8 = 130;
 pub(crate) struct Standing {
     pub(crate) config: Config,
     pub(crate) defaults: TaskDefaults,
+    /// Whose answers count and how they are read: made once, for each mail and message is read by it.
+    pub(crate) answers: MailSettings,
+}
+
+impl Standing {
+    pub(crate) fn new(config: Config, defaults: TaskDefaults) -> Self {
+        Self { answers: mail_settings(&config), config, defaults }
+    }
 }
 
 /// Calls run under the same account: they must not read owd's memory or environment.

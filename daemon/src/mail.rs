@@ -56,7 +56,7 @@ impl MailDesk {
         let may_answer = |person: &Person, item: &Item| {
             by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
         };
-        let desk = Desk { settings: &people::mail_settings(config), store: &*self.store, may_answer: &may_answer };
+        let desk = Desk { settings: &standing.answers, store: &*self.store, may_answer: &may_answer };
         let taken = match self.run_on(raw, extent, &desk).await? {
             Some(taken) => taken,
             None => desk.take(raw, extent, self.clock.now()).await?,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ow_config::Config;
 use ow_mail::{Dns, MailSettings};
@@ -77,7 +77,7 @@ pub(crate) fn may_answer(config: &Config, person: &Person, item: &Item) -> bool 
 pub(crate) fn mail_settings(config: &Config) -> MailSettings {
     let people = config.people.iter().map(|(name, person)| (Person(name.clone()), person.mail.clone())).collect();
     // The configuration holds no phrase that cannot be used.
-    let phrases = Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default();
+    let phrases = Arc::new(Phrases::with(&config.inbox.approve_words, &config.inbox.deny_words).unwrap_or_default());
     let dns = match (config.mail.signatures, config.mail.dns) {
         (false, _) => Dns::Off,
         (true, None) => Dns::System,

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface, escape};
@@ -20,7 +21,7 @@ pub struct MailSettings {
     pub relay: Option<String>,
     /// Where the keys of signatures are asked for.
     pub dns: Dns,
-    pub phrases: Phrases,
+    pub phrases: Arc<Phrases>,
     /// Everybody, with the addresses they write from, in lower case.
     pub people: Vec<(Person, Vec<String>)>,
 }
