@@ -1,8 +1,12 @@
 //! Live views: what happens, as it happens, over the event stream. Nothing polls.
 
-use ow_client::{Client, EventStream, Watched};
-use ow_protocol::{EventEnvelope, FactView, RunDetail};
+use std::collections::BTreeMap;
 
+use ow_client::{Client, ClientError, EventStream, SessionEvent, SessionStream, Watched};
+use ow_protocol::{EventEnvelope, FactView, RunDetail};
+use serde_json::Value;
+
+use super::printed::Printed;
 use super::run::view;
 use crate::context::Context;
 use crate::escape;
@@ -43,7 +47,7 @@ pub(crate) fn event_in_words(event: &EventEnvelope, clock: &Clock, paint: Paint)
     format!("{}  {kind}  {}{payload}", paint.in_colour(Colour::Dim, &at), escape::line(&event.target))
 }
 
-/// Shows what a run does until it has ended.
+/// Shows what a run does, and what its commands print, until it has ended.
 ///
 /// # Errors
 ///
@@ -57,6 +61,9 @@ pub(crate) async fn to_the_end(
     let out = context.out;
     let mut told = Told::default();
     let mut run = owd.run(id).await?;
+    let known = run.facts.last().map(|fact| fact.seq);
+    // Only an addition: an owd that cannot tell it tells all else.
+    let mut printed = if out.is_json() { None } else { owd.watch_session(&run.run.id, known).await.ok() };
     loop {
         if !out.is_json() {
             write(&told.news(&run, context.clock(), out.paint));
@@ -65,9 +72,23 @@ pub(crate) async fn to_the_end(
             break;
         }
         let about = format!("run:{}", run.run.id);
-        let mut event = next(&mut stream, context).await?;
-        while event.target != about && !is_gap(&event) {
-            event = next(&mut stream, context).await?;
+        loop {
+            let event = tokio::select! {
+                event = next(&mut stream, context) => event?,
+                lives = some(&mut printed) => {
+                    match lives {
+                        Ok(SessionEvent::Live { kind, payload }) if kind == "tool-output" => {
+                            write(&told.printed(&payload, out.paint));
+                        }
+                        Ok(_) => {}
+                        Err(_) => printed = None,
+                    }
+                    continue;
+                }
+            };
+            if event.target == about || is_gap(&event) {
+                break;
+            }
         }
         run = owd.run(id).await?;
     }
@@ -78,16 +99,38 @@ pub(crate) async fn to_the_end(
     if run.run.state == "succeeded" { Ok(()) } else { Err(Failure::told(Exit::Failed)) }
 }
 
+/// What a session does next; without one nothing ever comes.
+async fn some(stream: &mut Option<SessionStream>) -> Result<SessionEvent, ClientError> {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// How much of a run was shown.
 #[derive(Default)]
 struct Told {
     facts: Option<u32>,
     state: String,
+    /// What calls printed, by their position, as far as it is shown.
+    printed: BTreeMap<u64, Printed>,
+}
+
+/// A line that a command printed.
+fn shown(line: &str, paint: Paint) -> String {
+    format!("{}\n", paint.in_colour(Colour::Dim, &format!("  | {}", escape::line(line))))
 }
 
 impl Told {
+    fn printed(&mut self, payload: &Value, paint: Paint) -> String {
+        let position = payload.get("position").and_then(Value::as_u64).unwrap_or_default();
+        let text = payload.get("text").and_then(Value::as_str).unwrap_or_default();
+        self.printed.entry(position).or_default().take(text).iter().map(|line| shown(line, paint)).collect()
+    }
+
     fn news(&mut self, run: &RunDetail, clock: &Clock, paint: Paint) -> String {
-        let mut text = String::new();
+        let mut text: String =
+            self.printed.values_mut().filter_map(Printed::end).map(|line| shown(&line, paint)).collect();
         for FactView { seq, at, fact, text: words } in &run.facts {
             if self.facts.is_some_and(|seen| *seq <= seen) {
                 continue;

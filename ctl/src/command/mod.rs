@@ -25,6 +25,7 @@ mod model;
 mod openapi;
 mod paging;
 mod pause;
+mod printed;
 mod reload;
 mod restore;
 mod resume;

@@ -241,6 +241,7 @@ impl Course {
         }
         let engine = Arc::clone(&self.0.engine);
         let call = ready.call().clone();
+        let ready = ready.watched_by(self.0.watchers());
         let (end, took_ms) = Session::<StepsTurn>::carry_out(&engine, ready, stop).await?;
         let result = end.result().cloned();
         self.0.record_end(position, end, took_ms);

@@ -1,9 +1,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ow_model::SessionId;
-use serde_json::Value;
-use tokio::sync::broadcast;
+use futures_util::future::BoxFuture;
+use ow_model::{Position, SessionId};
+use ow_tool::Audience;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, broadcast};
 
 /// Events that a watcher may be behind; one that is further behind is told that it has lagged.
 const BEHIND: usize = 1024;
@@ -16,6 +18,8 @@ const BEHIND: usize = 1024;
 pub struct Live {
     /// A session is in it while someone watches it.
     watched: Mutex<HashMap<SessionId, broadcast::Sender<LiveEvent>>>,
+    /// Somebody has begun to watch a session.
+    arrived: Notify,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +76,19 @@ impl Live {
     #[must_use]
     pub fn subscribe(self: &Arc<Self>, session: SessionId) -> LiveReceiver {
         let events = self.watched().entry(session).or_insert_with(|| broadcast::channel(BEHIND).0).subscribe();
+        self.arrived.notify_waiters();
         LiveReceiver { live: Arc::clone(self), session, events: Some(events) }
+    }
+
+    /// Waits until somebody watches the session.
+    pub(crate) async fn arrival(&self, session: SessionId) {
+        loop {
+            let arrived = self.arrived.notified();
+            if self.watched().contains_key(&session) {
+                return;
+            }
+            arrived.await;
+        }
     }
 
     /// Tells the session's watchers, of which `at` is the journal's length as its worker knows it. `payload` is only made
@@ -91,6 +107,7 @@ impl Live {
 }
 
 /// Those who watch one session, at one point of its journal.
+#[derive(Clone, Debug)]
 pub(crate) struct Watchers {
     pub(crate) live: Arc<Live>,
     pub(crate) session: SessionId,
@@ -100,6 +117,24 @@ pub(crate) struct Watchers {
 impl Watchers {
     pub(crate) fn send(&self, kind: LiveKind, payload: impl FnOnce() -> Value) {
         self.live.send(self.session, self.at, kind, payload);
+    }
+}
+
+/// Those who watch a call run.
+#[derive(Debug)]
+pub(crate) struct CallWatchers {
+    pub(crate) watchers: Watchers,
+    pub(crate) position: Position,
+}
+
+impl Audience for CallWatchers {
+    fn arrives(&self) -> BoxFuture<'_, ()> {
+        let Watchers { live, session, .. } = &self.watchers;
+        Box::pin(live.arrival(*session))
+    }
+
+    fn hear(&self, text: &str) {
+        self.watchers.send(LiveKind::ToolOutput, || json!({ "position": self.position, "text": text }));
     }
 }
 
@@ -175,6 +210,18 @@ mod tests {
         drop(live.subscribe(session));
         assert!(live.watched().is_empty());
         live.send(session, 7, LiveKind::Text, || unreachable!("nobody watches"));
+    }
+
+    #[tokio::test]
+    async fn whoever_comes_to_a_session_is_noticed_and_to_another_is_not() {
+        let (live, session) = (Live::new(), SessionId::from_bytes([1; 10]));
+        let mut arrival = std::pin::pin!(live.arrival(session));
+        assert!(futures_util::poll!(arrival.as_mut()).is_pending());
+        let _other = live.subscribe(SessionId::from_bytes([2; 10]));
+        assert!(futures_util::poll!(arrival.as_mut()).is_pending());
+        let _watcher = live.subscribe(session);
+        arrival.await;
+        live.arrival(session).await;
     }
 
     #[tokio::test]

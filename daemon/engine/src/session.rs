@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::engine::{Engine, Standing};
+use crate::live::{CallWatchers, Watchers};
 use crate::words;
 use crate::{Stop, StopReason};
 
@@ -149,6 +150,15 @@ impl Ready {
     pub(crate) const fn call(&self) -> &Call {
         self.cleared.get()
     }
+
+    /// Lets them hear what the call prints while it runs.
+    pub(crate) fn watched_by(mut self, watchers: Option<Watchers>) -> Self {
+        let position = self.call().position;
+        if let (Way::Helper(way), Some(watchers)) = (&mut self.way, watchers) {
+            way.1.audience = Some(Arc::new(CallWatchers { watchers, position }));
+        }
+        self
+    }
 }
 
 impl<T: Turn> Session<T> {
@@ -188,6 +198,12 @@ impl<T: Turn> Session<T> {
 
     pub(crate) const fn began(&self) -> Instant {
         self.began
+    }
+
+    /// Those who watch it. Nobody watches a sub-agent: of what it does its report alone is seen.
+    pub(crate) fn watchers(&self) -> Option<Watchers> {
+        let (live, session, at) = (self.engine.live(), self.run.id, self.length());
+        (!self.is_nested()).then_some(Watchers { live, session, at })
     }
 
     // --- journal ---
@@ -342,6 +358,7 @@ impl<T: Turn> Session<T> {
                     secrets: Arc::clone(&standing.secrets),
                     net: Net { allow, own: standing.settings.own_addresses.clone(), hosts },
                     protected: standing.settings.protected.clone(),
+                    audience: None,
                 };
                 Way::Helper(Box::new((helper, job)))
             }

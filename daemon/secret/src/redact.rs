@@ -81,6 +81,13 @@ impl Redactor {
 }
 
 impl Patterns {
+    /// Whether these bytes may be the beginning of a longer pattern.
+    fn may_follow(&self, bytes: &[u8]) -> bool {
+        bytes.len() < self.longest
+            && self.begins[usize::from(bytes[0])]
+            && self.texts.iter().any(|text| text.len() > bytes.len() && text.starts_with(bytes))
+    }
+
     fn at(&self, bytes: &[u8]) -> Option<usize> {
         if !self.begins[usize::from(bytes[0])] {
             return None;
@@ -126,7 +133,7 @@ impl RedactStream {
         while at < self.held.len() {
             let ahead = &self.held[at..];
             // A longer match may still be coming: it must be seen whole before a shorter one is taken.
-            if rest == Rest::Follows && ahead.len() < patterns.longest && patterns.begins[usize::from(ahead[0])] {
+            if rest == Rest::Follows && patterns.may_follow(ahead) {
                 break;
             }
             if let Some(length) = patterns.at(ahead) {

@@ -1,6 +1,6 @@
 //! Finds what a text names: a whole id, a unique prefix, or a token.
 
-use ow_model::{Item, ItemId, Rule, Run, RunId};
+use ow_model::{Item, ItemId, Rule, Run, RunId, SessionId};
 use ow_protocol::ErrorCode;
 use ow_store::SessionRow;
 
@@ -35,6 +35,14 @@ pub(crate) async fn session(api: &Api, text: &str) -> Result<SessionRow, Problem
     };
     let id = only("session", text, &hits, missing)?;
     api.store.session(id).await?.ok_or_else(missing)
+}
+
+/// A chat, or the session of a task's run.
+pub(crate) async fn watchable(api: &Api, text: &str) -> Result<SessionId, Problem> {
+    match session(api, text).await {
+        Ok(row) => Ok(row.run.id),
+        Err(problem) => run(api, text).await.map_or(Err(problem), |run| Ok(run.id)),
+    }
 }
 
 pub(crate) async fn item(api: &Api, text: &str) -> Result<Item, Problem> {

@@ -56,9 +56,11 @@ impl Capture {
         }
     }
 
-    pub(crate) fn push(&mut self, piece: &[u8]) {
+    /// Takes in the next piece, and returns what is certain by now to hold no part of a secret.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let clean = self.redact.push(piece);
         self.take(&clean);
+        clean
     }
 
     pub(crate) fn finish(mut self) -> Captured {

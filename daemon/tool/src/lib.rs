@@ -38,8 +38,8 @@ mod helper;
 pub use background::{Background, JobEnded, JobStanding, register as register_jobs};
 pub use enclosed::{enclosed, read_enclosed};
 pub use helper::{
-    HELPER_MARK, Helper, HelperEnd, Helpers, HookEnd, HookExit, HookJob, Job, Leftover, boot_id, end_leftover,
-    helper_main, is_below, start_ticks,
+    Audience, HELPER_MARK, Helper, HelperEnd, Helpers, HookEnd, HookExit, HookJob, Job, Leftover, boot_id,
+    end_leftover, helper_main, is_below, start_ticks,
 };
 pub use http::Net;
 pub use limits::Limits;

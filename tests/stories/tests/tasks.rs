@@ -3,7 +3,7 @@
 use std::fs;
 
 use ow_stories::{ASKING, asking, executions};
-use ow_test_support::{Answer, Scratch, id, rows, until};
+use ow_test_support::{Answer, Scratch, Terminal, id, rows, until};
 use serde_json::{Value, json};
 
 const REPORT: &str = r#"
@@ -52,6 +52,37 @@ fn an_allowed_task_runs_without_asking_until_a_step_changes() {
     owd.owctl.ok(&["reload"]);
     owd.owctl.ok(&["task", "run", "reports"]);
     assert_eq!(owd.item()["approval"]["tool"], "write_file");
+}
+
+/// One who comes when a command has been running for a while sees what was newest by then; and all see what follows.
+#[test]
+fn what_a_step_prints_is_seen_while_it_runs() {
+    let scratch = Scratch::new();
+    let script = "echo listening; touch begun\nwait_for() { while [ ! -e $1 ]; do sleep 0.02; done; }\n\
+                  wait_for go; echo heard; wait_for over\n";
+    fs::write(scratch.work().join("serve.sh"), script).expect("written");
+    scratch.task(
+        "serve",
+        "title = \"Serve\"\nroots = [\"{work}\"]\n[[step]]\ntool = \"shell\"\n\
+         args = { argv = [\"sh\", \"serve.sh\"], cwd = \"{work}\" }\n",
+    );
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "allow", "serve", "--yes"]);
+    let run = id(&owd.owctl.json(&["task", "run", "serve"]));
+    until("the command runs", || scratch.work().join("begun").exists().then_some(()));
+    let mut first = Terminal::start(&mut owd.owctl.command(&["run", "watch", &run]), 100, 40);
+    first.shows("| listening");
+    let second = Terminal::start(&mut owd.owctl.command(&["run", "watch", &run]), 100, 40);
+    second.shows("is about to run");
+    fs::write(scratch.work().join("go"), "").expect("written");
+    first.shows("| heard");
+    second.shows("| heard");
+    fs::write(scratch.work().join("over"), "").expect("written");
+    first.shows("succeeded");
+    assert_eq!(first.ended(), 0);
+    assert_eq!(first.screen().matches("| heard").count(), 1, "{}", first.screen());
+    let shown = owd.owctl.json(&["run", "show", &run]);
+    assert!(shown.to_string().contains("listening\\nheard\\n"), "{shown}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::reference::Reference;
 
 /// Watch a run until it has ended, or all runs
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The exit code is 0 if the run succeeded, else 1. Without a run it goes on until Ctrl-C.")]
+#[command(
+    after_help = "What its commands print is shown as it comes, the newest where there is much; all of it is in their results.\nThe exit code is 0 if the run succeeded, else 1. Without a run it goes on until Ctrl-C."
+)]
 pub(crate) struct Watch {
     /// The run's id, or a unique beginning of it
     run: Option<Reference>,

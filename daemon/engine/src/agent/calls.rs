@@ -268,8 +268,11 @@ impl AgentCourse {
         let engine = Arc::clone(self.engine());
         let lasting = begun.iter().any(|(_, call)| !call.clearance.repeatable);
         let inner = Stop::new();
+        // At the journal's length now that all have begun.
+        let watchers = self.session.watchers();
         let running: Vec<_> = begun
             .into_iter()
+            .map(|(position, call)| (position, call.watched_by(watchers.clone())))
             .map(|(position, call)| carry_out(Arc::clone(&engine), position, call, inner.clone()))
             .collect();
         let mut all = std::pin::pin!(futures_util::future::join_all(running));

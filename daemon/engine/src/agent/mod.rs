@@ -31,7 +31,7 @@ pub use setup::{Agents, ModelDefaults};
 use crate::command::{Command, CommandReceiver, Commands, Told};
 use crate::course::timed_out;
 use crate::engine::Engine;
-use crate::live::{LiveKind, Watchers};
+use crate::live::LiveKind;
 use crate::session::{Outer, Session, Turn};
 use crate::trouble::Trouble;
 use crate::{Stop, StopReason};
@@ -134,10 +134,9 @@ impl AgentCourse {
             }
         }
         let setup = AgentSetup {
-            spec: Arc::clone(&spec),
-            tools: Arc::clone(&equipment.declared),
             max_iterations: equipment.max_iterations,
             prices: equipment.prices(chosen),
+            ..AgentSetup::bare(Arc::clone(&spec), Arc::clone(&equipment.declared))
         };
         let sent = SentLog::of(&taken.journal);
         // What the person tells the session is for the session itself, not for a sub-agent of it.
@@ -269,14 +268,8 @@ impl AgentCourse {
         &self.session.engine
     }
 
-    /// Those who watch the session. Nobody watches a sub-agent: of what it does its report alone is seen.
-    fn watchers(&self) -> Option<Watchers> {
-        let (live, session, at) = (self.engine().live(), self.session.run.id, self.session.length());
-        (!self.session.is_nested()).then_some(Watchers { live, session, at })
-    }
-
     fn tell(&self, kind: LiveKind, payload: impl FnOnce() -> serde_json::Value) {
-        if let Some(watchers) = self.watchers() {
+        if let Some(watchers) = self.session.watchers() {
             watchers.send(kind, payload);
         }
     }

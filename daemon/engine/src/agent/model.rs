@@ -80,7 +80,7 @@ impl AgentCourse {
 
         let cancel = CancellationToken::new();
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
-        let mut tell = teller(self.watchers(), ask.purpose != Purpose::Summary, Arc::clone(&notices));
+        let mut tell = teller(self.session.watchers(), ask.purpose != Purpose::Summary, Arc::clone(&notices));
         let waited = {
             let mut completion = std::pin::pin!(router.complete(&goals, &request, &mut *tell, &cancel));
             // A model that is silent for ever does not outlive the run's own time.

@@ -38,7 +38,7 @@ pub(super) async fn stream(
     Path(text): Path<String>,
     Query(StreamQuery { after }): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
-    let session = find::session(&api, &text).await?.run.id;
+    let session = find::watchable(&api, &text).await?;
     // The header is of a client that comes back by itself with the address it began with, so it is the newer one.
     let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default());
     let shown_from = match last_seen.filter(|id| !id.is_empty()).or(after.as_deref()) {

@@ -1,12 +1,15 @@
 //! A helper, seen from owd.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::io;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use ow_model::{Call, CallErrorKind, CallResult, RunId, Span};
 use ow_policy::{Action, Authorized, CommandForm, Facts};
 use ow_secret::Secrets;
@@ -19,7 +22,7 @@ use super::hook::{HookEnd, HookExit, HookJob};
 use super::leftover::end_helper;
 use super::pool::Shared;
 use super::process;
-use super::wire::{self, FromHelper, ToHelper, WireJob};
+use super::wire::{self, FromHelper, ToHelper, Told, WireJob};
 use super::work::Judged;
 use crate::{Limits, Net, Place, args, shell};
 
@@ -40,6 +43,22 @@ pub struct Job {
     pub net: Net,
     /// owd's own files and folders: no search looks into them.
     pub protected: Vec<PathBuf>,
+    /// Who may watch what the call prints while it runs.
+    pub audience: Option<Arc<dyn Audience>>,
+}
+
+/// Those who watch what a call prints.
+pub trait Audience: Debug + Send + Sync {
+    /// Waits until there is somebody.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it only waits.
+    fn arrives(&self) -> BoxFuture<'_, ()>;
+
+    /// The newest of what was printed, without secrets: at most ten pieces a second from each stream, of whole
+    /// characters. What is binary comes as replacement characters.
+    fn hear(&self, text: &str);
 }
 
 /// How a call in a helper ended. Nothing that it started lives any more.
@@ -125,7 +144,12 @@ impl Helper {
             return HelperEnd::Done(self.go_on(call, job, time, grace), vec![]);
         }
         let time = job.limits.time.duration();
-        let message = ToHelper::Run(Box::new(wire_job(call, job, false)));
+        // Nobody wants to see the pieces of what another tool does.
+        let audience = job.audience.clone().filter(|_| call.tool.as_str() == "shell");
+        let mut arrival = audience.as_ref().map(|audience| audience.arrives());
+        let mut is_watched = arrival.as_mut().is_some_and(|arrival| arrival.now_or_never().is_some());
+        let told = if audience.is_some() { Told::Latest { is_watched } } else { Told::Nothing };
+        let message = ToHelper::Run(Box::new(wire_job(call, job, told)));
         let (Some(mut input), Some(mut output)) = (self.input.take(), self.output.take()) else {
             return HelperEnd::Lost("the helper was used before".into());
         };
@@ -143,9 +167,9 @@ impl Helper {
             }
             return HelperEnd::Lost(format!("the helper could not be told what to run: {error}"));
         }
-        let mut asked = false;
+        let (mut asked, mut is_told_late) = (false, false);
         let answered = {
-            let mut answer = std::pin::pin!(receive(&mut output));
+            let mut answer = std::pin::pin!(receive(&mut output, audience.as_deref()));
             loop {
                 tokio::select! {
                     biased;
@@ -156,6 +180,10 @@ impl Helper {
                         // If it cannot be told, it is gone, and the answer's pipe says so.
                         drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Stop { grace })).await);
                     }
+                    () = some(&mut arrival), if !is_watched => {
+                        (is_watched, is_told_late) = (true, true);
+                        drop(timeout(MARGIN, wire::write(&mut input, &ToHelper::Watched)).await);
+                    }
                     () = sleep_until(limit) => break None,
                 }
             }
@@ -163,9 +191,11 @@ impl Helper {
         match answered {
             Some(Ok(Some((result, kept)))) => {
                 let kind = result.error.as_ref().map(|error| error.kind);
-                // One that was told to stop may have left that unread; of one that lost an answer nothing is to live.
-                if !asked && !matches!(kind, Some(CallErrorKind::TimedOut | CallErrorKind::Limit | CallErrorKind::Lost))
-                {
+                // One that was told something in mid-call may have left that unread; of one that lost an answer nothing is to
+                // live.
+                let is_over =
+                    matches!(kind, Some(CallErrorKind::TimedOut | CallErrorKind::Limit | CallErrorKind::Lost));
+                if !asked && !is_told_late && !is_over {
                     (self.input, self.output) = (Some(input), Some(output));
                     self.give_back();
                 }
@@ -204,7 +234,7 @@ impl Helper {
         if let Err(error) = self.shared.background.begin(run, &id, command, outside, stop.clone()) {
             return CallResult::failed(error.kind, error.message);
         }
-        let message = ToHelper::Run(Box::new(wire_job(call, job, true)));
+        let message = ToHelper::Run(Box::new(wire_job(call, job, Told::All)));
         let (tracker, background) = (self.shared.tracker().clone(), self.shared.background.clone());
         let note =
             format!("it goes on; read it with job_output, end it with job_kill, or wait with wake_on job = {id:?}");
@@ -341,8 +371,8 @@ impl Drop for Helper {
     }
 }
 
-fn wire_job(call: &Call, job: Job, live: bool) -> WireJob {
-    let Job { run: _, place, limits, facts, secrets, net, protected } = job;
+fn wire_job(call: &Call, job: Job, live: Told) -> WireJob {
+    let Job { run: _, place, limits, facts, secrets, net, protected, audience: _ } = job;
     let secrets: BTreeMap<String, String> =
         secrets.iter().map(|(name, value)| (name.to_string(), value.expose().to_owned())).collect();
     WireJob { call: call.clone(), place, limits, judged: Judged::of(&facts), net, protected, secrets, live }
@@ -375,8 +405,27 @@ async fn hear(output: &mut ChildStdout, mut printed: impl FnMut(&[u8])) -> io::R
 
 type Answer = (CallResult, Vec<(String, Vec<u8>)>);
 
-async fn receive(output: &mut ChildStdout) -> io::Result<Option<Answer>> {
-    let Some(FromHelper::Done { result, kept: names }) = wire::read(output).await? else { return Ok(None) };
+/// The future's end; without one it never comes.
+async fn some(future: &mut Option<BoxFuture<'_, ()>>) {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn receive(output: &mut ChildStdout, audience: Option<&dyn Audience>) -> io::Result<Option<Answer>> {
+    let (result, names) = loop {
+        match wire::read(output).await? {
+            Some(FromHelper::Done { result, kept }) => break (result, kept),
+            Some(FromHelper::Printed) => {
+                let Some(piece) = wire::read_bytes(output).await? else { return Ok(None) };
+                if let Some(audience) = audience {
+                    audience.hear(&String::from_utf8_lossy(&piece));
+                }
+            }
+            Some(FromHelper::Ready | FromHelper::Hooked(_)) | None => return Ok(None),
+        }
+    };
     let mut kept = vec![];
     for name in names {
         let Some(mut text) = wire::read_bytes(output).await? else { return Ok(None) };

@@ -16,7 +16,7 @@ mod wire;
 pub(crate) mod tree;
 pub(crate) mod work;
 
-pub use client::{Helper, HelperEnd, Job};
+pub use client::{Audience, Helper, HelperEnd, Job};
 pub use hook::{HookEnd, HookExit, HookJob};
 pub use leftover::{Leftover, end_leftover};
 pub use pool::Helpers;

@@ -9,6 +9,7 @@ use ow_model::CallResult;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::hook::{self, HookJob};
 use super::tree;
@@ -66,7 +67,7 @@ async fn serve() -> io::Result<()> {
         let served = match wire::read(&mut input).await? {
             Some(ToHelper::Run(job)) => serve_one(*job, &mut input, &mut output).await?,
             Some(ToHelper::Hook(job)) => serve_hook(job, &mut input, &mut output).await?,
-            Some(ToHelper::Stop { .. }) | None => return Ok(()),
+            Some(ToHelper::Stop { .. } | ToHelper::Watched) | None => return Ok(()),
         };
         if served.is_break() {
             return Ok(());
@@ -78,18 +79,20 @@ async fn serve() -> io::Result<()> {
 async fn serve_one(job: WireJob, input: &mut pipe::Receiver, output: &mut pipe::Sender) -> io::Result<ControlFlow<()>> {
     let stop = Stop::default();
     let (printed, mut pieces) = mpsc::channel::<Vec<u8>>(PIECES);
-    let work = match Work::new(job, stop.clone(), printed) {
+    let watched = CancellationToken::new();
+    let work = match Work::new(job, stop.clone(), printed, watched.clone()) {
         Ok(work) => work,
         Err(error) => {
             answer(output, CallResult::failed(error.kind, error.message).into()).await?;
             return Ok(ControlFlow::Continue(()));
         }
     };
-    // What is left unread of a wish to stop is of no harm: owd gives a helper that it told to stop no further job.
+    // What is left unread is of no harm: owd gives a helper that it told something in mid-call no further job.
     let owd_gone = async {
         while let Ok(Some(message)) = wire::read(input).await {
             match message {
                 ToHelper::Stop { grace } => stop.ask(grace.duration()),
+                ToHelper::Watched => watched.cancel(),
                 ToHelper::Run(_) | ToHelper::Hook(_) => break,
             }
         }

@@ -21,7 +21,11 @@ const FRAME_LIMIT: usize = 256 * 1024 * 1024;
 pub(crate) enum ToHelper {
     Run(Box<WireJob>),
     Hook(HookJob),
-    Stop { grace: Span },
+    Stop {
+        grace: Span,
+    },
+    /// Somebody watches what the call prints.
+    Watched,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -34,15 +38,26 @@ pub(crate) struct WireJob {
     pub(crate) protected: Vec<std::path::PathBuf>,
     /// All that are known: those that the call does not name are taken out of its result as well.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// What it prints is told as it comes, and is no part of its result.
-    pub(crate) live: bool,
+    pub(crate) live: Told,
+}
+
+/// What owd is told of what a call prints, while it runs.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) enum Told {
+    Nothing,
+    /// The newest now and then, if somebody watches by now, or once owd has said so.
+    Latest {
+        is_watched: bool,
+    },
+    /// All of it, and then it is no part of the result.
+    All,
 }
 
 /// To owd.
 #[derive(Deserialize, Serialize)]
 pub(crate) enum FromHelper {
     Ready,
-    /// A background job printed something; followed by one plain frame.
+    /// The call printed something; followed by one plain frame.
     Printed,
     /// Followed by one plain frame for each name.
     Done {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::wire::WireJob;
+use super::wire::{Told, WireJob};
 use crate::capture::{Finished, redact};
 use crate::world::failed;
 use crate::{Limits, Net, Place, files, git, http, shell};
@@ -71,8 +71,18 @@ pub(crate) struct Work {
     pub(crate) protected: Vec<PathBuf>,
     pub(crate) secrets: Secrets,
     pub(crate) stop: Stop,
-    /// Where what is printed goes while the call runs; none: it is captured for the result.
-    pub(crate) live: Option<mpsc::Sender<Vec<u8>>>,
+    pub(crate) live: Live,
+}
+
+/// Where what is printed goes while the call runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Live {
+    /// Into the result alone.
+    Nothing,
+    /// Into the result, and its newest to owd from when somebody watches on.
+    Latest { printed: mpsc::Sender<Vec<u8>>, watched: CancellationToken },
+    /// To owd, all of it; it is no part of the result.
+    All(mpsc::Sender<Vec<u8>>),
 }
 
 /// owd's wish that the call ends.
@@ -95,10 +105,25 @@ impl Stop {
 }
 
 impl Work {
-    pub(crate) fn new(job: WireJob, stop: Stop, printed: mpsc::Sender<Vec<u8>>) -> Result<Self, CallError> {
+    /// `watched` is cancelled once somebody watches what the call prints.
+    pub(crate) fn new(
+        job: WireJob,
+        stop: Stop,
+        printed: mpsc::Sender<Vec<u8>>,
+        watched: CancellationToken,
+    ) -> Result<Self, CallError> {
         let WireJob { call, place, limits, judged, net, protected, secrets, live } = job;
         let secrets = known(&secrets)?;
-        let live = live.then_some(printed);
+        let live = match live {
+            Told::Nothing => Live::Nothing,
+            Told::Latest { is_watched } => {
+                if is_watched {
+                    watched.cancel();
+                }
+                Live::Latest { printed, watched }
+            }
+            Told::All => Live::All(printed),
+        };
         Ok(Self { call, place, limits, judged, net, protected, secrets, stop, live })
     }
 

@@ -1,6 +1,7 @@
 //! `shell`: a program with its arguments, or a command line.
 
 mod environment;
+mod latest;
 mod run;
 
 use std::collections::BTreeMap;

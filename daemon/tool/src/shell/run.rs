@@ -19,12 +19,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::latest::Latest;
 use super::{ShellArgs, allowed, fetches};
 use crate::Limits;
 use crate::args;
 use crate::capture::{Capture, Captured, Finished};
 use crate::helper::tree::{self, Tree};
-use crate::helper::work::{Judged, Work};
+use crate::helper::work::{Judged, Live, Work};
 use crate::world::{self, failed, reason};
 
 /// How long a command that ran out of time may take to end by itself.
@@ -242,9 +243,14 @@ async fn collect(
     redactor: &Redactor,
     over: &CancellationToken,
 ) -> Captured {
+    let captured = || Capture::new(limits, redactor);
     let mut taker = match &work.live {
-        Some(printed) => Taker::Live(redactor.stream(), printed.clone()),
-        None => Taker::Captured(Capture::new(limits, redactor)),
+        Live::Nothing => Taker::Captured(captured(), None),
+        Live::Latest { printed, watched } => {
+            let latest = Latest::new(printed.clone(), watched.clone(), Instant::now());
+            Taker::Captured(captured(), Some(latest))
+        }
+        Live::All(printed) => Taker::Live(redactor.stream(), printed.clone()),
     };
     if let Some(receiver) = pipe.and_then(|pipe| pipe::Receiver::from_owned_fd(pipe).ok()) {
         let read = read_all(receiver, &mut taker);
@@ -259,7 +265,8 @@ async fn collect(
 
 /// Where a stream goes.
 enum Taker {
-    Captured(Capture),
+    /// Into the result, and its newest to those who watch.
+    Captured(Capture, Option<Latest>),
     /// To owd, as it comes.
     Live(RedactStream, mpsc::Sender<Vec<u8>>),
 }
@@ -267,7 +274,12 @@ enum Taker {
 impl Taker {
     async fn push(&mut self, piece: &[u8]) {
         match self {
-            Self::Captured(capture) => capture.push(piece),
+            Self::Captured(capture, latest) => {
+                let clean = capture.push(piece);
+                if let Some(latest) = latest {
+                    latest.take(&clean, Instant::now());
+                }
+            }
             Self::Live(redact, printed) => {
                 let clean = redact.push(piece);
                 tell(printed, clean).await;
@@ -275,9 +287,16 @@ impl Taker {
         }
     }
 
+    const fn latest(&mut self) -> Option<&mut Latest> {
+        match self {
+            Self::Captured(_, latest) => latest.as_mut(),
+            Self::Live(..) => None,
+        }
+    }
+
     async fn finish(self, limits: &Limits, redactor: &Redactor) -> Captured {
         match self {
-            Self::Captured(capture) => capture.finish(),
+            Self::Captured(capture, _) => capture.finish(),
             Self::Live(redact, printed) => {
                 tell(&printed, redact.finish()).await;
                 Capture::new(limits, redactor).finish()
@@ -296,7 +315,18 @@ async fn tell(printed: &mpsc::Sender<Vec<u8>>, piece: Vec<u8>) {
 async fn read_all(mut receiver: pipe::Receiver, taker: &mut Taker) -> io::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        match receiver.read(&mut buffer).await? {
+        let length = match taker.latest() {
+            None => receiver.read(&mut buffer).await?,
+            Some(latest) => tokio::select! {
+                biased;
+                length = receiver.read(&mut buffer) => length?,
+                () = latest.due() => {
+                    latest.tell(Instant::now());
+                    continue;
+                }
+            },
+        };
+        match length {
             0 => return Ok(()),
             length => taker.push(&buffer[..length]).await,
         }

@@ -126,6 +126,7 @@ impl Bench {
             secrets: Arc::new(self.secrets.clone()),
             net: self.net.clone(),
             protected: self.protected.clone(),
+            audience: None,
         }
     }
 

@@ -14,6 +14,17 @@ pub struct AgentSetup {
     pub prices: Option<Prices>,
 }
 
+/// Model calls of one turn of a machine that is told nothing of them.
+const BARE_ITERATIONS: u32 = 12;
+
+impl AgentSetup {
+    /// A machine of 12 model calls a turn and without prices.
+    #[must_use]
+    pub const fn bare(spec: Arc<TaskSpec>, tools: Arc<[ToolDecl]>) -> Self {
+        Self { spec, tools, max_iterations: BARE_ITERATIONS, prices: None }
+    }
+}
+
 /// A tool as the turn must know it.
 #[derive(Clone, Debug)]
 pub struct ToolDecl {

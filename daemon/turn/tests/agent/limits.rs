@@ -1,10 +1,12 @@
 //! Limits: iterations, the checkpoint, budgets.
 
+use std::sync::Arc;
+
 use ow_model::{
     AgentSpec, Answer, Answered, Budget, Fact, Failure, ItemKind, Outcome, Position, Purpose, Span, TurnOutcome, Usage,
     Why,
 };
-use ow_turn::AgentEffect;
+use ow_turn::{AgentEffect, AgentSetup};
 use serde_json::json;
 
 use crate::support::*;
@@ -32,6 +34,15 @@ fn a_model_that_never_stops_gets_one_last_call_without_tools_and_its_own_failure
     let last = world.requests.last().expect("asked");
     assert_eq!((last.purpose, last.with_tools), (Purpose::Final, false));
     assert_eq!(world.turn.last_text(), Some("this is how far I came"));
+    assert_eq!(world.turn.iterations(), 12);
+}
+
+#[test]
+fn a_machine_that_is_told_nothing_of_it_makes_twelve_model_calls_a_turn() {
+    let script = (0..200).map(|index| calls([read(&format!("{index}"))]));
+    let mut world = World::on(AgentSetup::bare(Arc::new(spec(agent())), tools().into()), script);
+    let rest = world.run();
+    assert!(matches!(rest, Rest::Ended(Outcome::Failed { failure: Failure::Iterations, .. })), "{rest:?}");
     assert_eq!(world.turn.iterations(), 12);
 }
 

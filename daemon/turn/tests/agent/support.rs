@@ -151,7 +151,12 @@ impl World {
     }
 
     pub(crate) fn with(spec: TaskSpec, max_iterations: u32, replies: impl IntoIterator<Item = Reply>) -> Self {
-        let setup = AgentSetup { spec: Arc::new(spec), tools: tools().into(), max_iterations, prices: None };
+        let setup = AgentSetup::bare(Arc::new(spec), tools().into());
+        Self::on(AgentSetup { max_iterations, ..setup }, replies)
+    }
+
+    /// A machine of exactly this setup.
+    pub(crate) fn on(setup: AgentSetup, replies: impl IntoIterator<Item = Reply>) -> Self {
         let setup = Arc::new(setup);
         let progress = Progress { ran_for: Span::default(), window: 128_000, cap: 250_000, attended: false };
         let mut world = Self {

@@ -4,6 +4,7 @@ use ow_protocol::MessageView;
 use serde_json::Value;
 
 use super::text::{Line, Style};
+use crate::command::printed::Printed;
 use crate::time::span;
 
 /// Rows of a result that are shown; the whole is in `owctl session export`.
@@ -23,8 +24,7 @@ pub(super) struct RunningCall {
     pub(super) arguments: Value,
     /// None: it has not begun, or waits for a person.
     pub(super) since: Option<std::time::Duration>,
-    /// The last line that it printed.
-    pub(super) printed: String,
+    pub(super) printed: Printed,
 }
 
 /// The call in a few words: the tool is told apart by its caller.
@@ -159,8 +159,12 @@ mod tests {
 
     #[test]
     fn a_card_tells_what_came_of_it() {
-        let call =
-            |tool: &str, arguments| RunningCall { tool: tool.into(), arguments, since: None, printed: String::new() };
+        let call = |tool: &str, arguments| RunningCall {
+            tool: tool.into(),
+            arguments,
+            since: None,
+            printed: Printed::default(),
+        };
         let entry = |text: &str, is_error| MessageView {
             text: text.into(),
             is_error,

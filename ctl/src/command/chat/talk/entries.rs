@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::call::{self, RunningCall};
 use super::conversation::{Conversation, Effect, Turn};
 use super::text::{Line, Style};
+use crate::command::printed::Printed;
 use crate::time::span;
 
 /// What is kept of the model's thinking to show its end.
@@ -105,7 +106,7 @@ impl Conversation {
                 tool: used.tool.clone(),
                 arguments: used.arguments.clone(),
                 since: None,
-                printed: String::new(),
+                printed: Printed::default(),
             };
             self.calls.insert(used.position, call);
         }
@@ -236,14 +237,12 @@ impl Conversation {
             ("tool-started", Some(position)) => {
                 let tool = payload.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let arguments = payload.get("arguments").cloned().unwrap_or_default();
-                let call = RunningCall { tool, arguments, since: Some(self.now), printed: String::new() };
+                let call = RunningCall { tool, arguments, since: Some(self.now), printed: Printed::default() };
                 self.calls.insert(position, call);
             }
             ("tool-output", Some(position)) => {
-                if let (Some(call), Some(line)) =
-                    (self.calls.get_mut(&position), text.lines().rfind(|line| !line.trim().is_empty()))
-                {
-                    line.clone_into(&mut call.printed);
+                if let Some(call) = self.calls.get_mut(&position) {
+                    call.printed.take(text);
                 }
             }
             ("turn-started", _) => {

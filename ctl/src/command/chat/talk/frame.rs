@@ -13,6 +13,8 @@ pub(super) const SPIN: Duration = Duration::from_millis(120);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Calls shown while they run; of the others only the number.
 const CALLS_SHOWN: usize = 4;
+/// Of what a call prints that runs alone.
+const LINES_SHOWN: usize = 3;
 const UNHEARD_SHOWN: usize = 3;
 
 impl Conversation {
@@ -81,9 +83,8 @@ impl Conversation {
             row.push(&format!(" {}", call::in_short(&call.arguments)), Style::PLAIN);
             row.push(&format!("  {}", self.elapsed(*since)), Style::DIM);
             rows.push(row);
-            if !call.printed.is_empty() {
-                rows.push(Line::styled(&format!("    {}", call.printed), Style::DIM));
-            }
+            let lines = if begun.len() == 1 { LINES_SHOWN } else { 1 };
+            rows.extend(call.printed.newest(lines).map(|line| Line::styled(&format!("    {line}"), Style::DIM)));
         }
         if begun.len() > CALLS_SHOWN {
             rows.push(Line::styled(&format!("  and {} more", begun.len() - CALLS_SHOWN), Style::DIM));

@@ -31,6 +31,7 @@ fn session(state: &str, items: &[&str]) -> SessionView {
         mode: "ask".into(),
         model: Some("stub:small".into()),
         roots: vec!["/w".into()],
+        inbox: "default".into(),
         created_at: String::new(),
         active_at: String::new(),
         length: 1,
@@ -515,7 +516,7 @@ fn calls_are_shown_while_they_run_and_when_they_are_done() {
     chat.happens("tool-output", json!({ "position": 0, "text": "cc a.c\ncc b.c\n" }));
     chat.wait(3000);
     let live = chat.live();
-    assert!(live.contains("shell make all  3 s") && live.contains("cc b.c"), "{live}");
+    assert!(live.contains("shell make all  3 s\n    cc a.c\n    cc b.c"), "{live}");
     let done =
         MessageView { position: Some(0), tool: Some("shell".into()), took_ms: Some(3100), ..entry("call", "built") };
     chat.entry(done);

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::helper::work::{Judged, Stop};
+use crate::helper::work::{Judged, Live, Stop};
 use crate::{Limits, Net, Place};
 
 /// Answers of a resolver: the first, second, … question of each name.
@@ -44,7 +44,7 @@ fn work(url: &str, allow: &[String]) -> Work {
         protected: vec![],
         secrets: Secrets::default(),
         stop: Stop::default(),
-        live: None,
+        live: Live::Nothing,
     }
 }
 
