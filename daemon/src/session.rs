@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ow_config::TaskDefaults;
+use ow_config::{TaskDefaults, unknown_inbox};
 use ow_model::{AgentSpec, CatchUp, EventDelivery, InboxName, Overlap, Retry, Span, TaskSpec, WhileParked};
 use ow_server::WantedSession;
 
@@ -12,14 +12,21 @@ const MODEL_LENGTH: usize = 200;
 
 /// The definition of a chat's hidden task; all that is wrong with what is wanted, one text each.
 pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<TaskSpec, Vec<String>> {
-    let WantedSession { model, mode, roots, instructions } = wanted;
+    let WantedSession { model, mode, roots, instructions, inbox } = wanted;
     let mut faults: Vec<String> = roots.iter().filter_map(|root| check_root(root).err()).collect();
     faults.extend(model.as_deref().and_then(|model| check_model(model).err()));
+    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes, webhooks: _ } =
+        defaults.clone();
+    let inbox = match inbox {
+        None => InboxName::default(),
+        Some(name) => inboxes.iter().find(|inbox| inbox.as_str() == name).cloned().unwrap_or_else(|| {
+            faults.push(format!("inbox `{name}`: there is no such inbox; {}", unknown_inbox(name, &inboxes)));
+            InboxName::default()
+        }),
+    };
     if !faults.is_empty() {
         return Err(faults);
     }
-    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes: _, webhooks: _ } =
-        defaults.clone();
     let agent = AgentSpec { model: model.clone(), instructions: instructions.clone(), ..AgentSpec::default() };
     Ok(TaskSpec {
         name: "chat".parse().expect("a word is a task's name"),
@@ -45,7 +52,7 @@ pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<Ta
         item_expiry: expiry,
         item_reminder: reminder,
         http_allow: vec![],
-        inbox: InboxName::default(),
+        inbox,
     })
 }
 

@@ -19,9 +19,9 @@ mod read;
 mod workspace;
 
 pub use hook::{HOOKS_FOLDER, HookConfig, HookFault, Matcher, OnFailure};
-pub(crate) use inboxes::unknown_inbox;
-pub use inboxes::{Escalation, NamedInboxConfig, QuietHours};
+pub use inboxes::{Escalation, NamedInboxConfig, QuietHours, unknown_inbox};
 pub use listener::{ListenerConfig, WebhookConfig};
+pub(crate) use loops::limits as loop_limits;
 pub use mail::{MailConfig, MailInConfig, MailLogin, MailOutConfig, MailSecurity, MailServer, MailWay};
 pub use workspace::{WORKSPACE_FOLDER, Workspace};
 

@@ -34,7 +34,7 @@ pub use config::{
     Inboxes, ListenerConfig, LogConfig, LogFormat, LogLevel, LogTarget, MailConfig, MailInConfig, MailLogin,
     MailOutConfig, MailSecurity, MailServer, MailWay, Matcher, NamedInboxConfig, OnFailure, PersonConfig, PolicyConfig,
     ProviderConfig, QuietHours, RetentionConfig, SafeCommands, SchedulerConfig, SecretsConfig, ServerConfig,
-    SlackConfig, WebhookConfig, WireFormat,
+    SlackConfig, WebhookConfig, WireFormat, unknown_inbox,
 };
 pub use config::{WORKSPACE_FOLDER, Workspace};
 pub use fault::FileFault;

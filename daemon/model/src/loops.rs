@@ -125,6 +125,23 @@ impl LoopLimits {
         self.0.is_empty()
     }
 
+    /// These, where `own` says nothing else of a detector: for the tool, or for all tools.
+    #[must_use]
+    pub fn overridden_by(mut self, own: &Self) -> Self {
+        for (tool, set) in &own.0 {
+            for (detector, patience) in set {
+                if tool == Self::ALL_TOOLS {
+                    for general in self.0.values_mut() {
+                        general.remove(detector);
+                    }
+                }
+                self.0.entry(tool.clone()).or_default().insert(*detector, *patience);
+            }
+        }
+        self.0.retain(|_, set| !set.is_empty());
+        self
+    }
+
     /// What is set for calls of this tool; none: what the detector has by itself.
     #[must_use]
     pub fn of(&self, tool: &str, detector: Detector) -> Option<Patience> {
@@ -135,6 +152,20 @@ impl LoopLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_task_says_of_a_detector_goes_before_what_all_say() {
+        let read = |text: serde_json::Value| serde_json::from_value::<LoopLimits>(text).expect("it reads");
+        let all =
+            read(serde_json::json!({ "shell": { "sleep": [3, 9] }, "*": { "sleep": [5], "no-progress": "off" } }));
+        let own = read(serde_json::json!({ "grep": { "sleep": "off" } }));
+        let both = read(serde_json::json!({
+            "shell": { "sleep": [3, 9] }, "*": { "sleep": [5], "no-progress": "off" }, "grep": { "sleep": "off" }
+        }));
+        assert_eq!(all.clone().overridden_by(&own), both);
+        let own = read(serde_json::json!({ "*": { "sleep": "off" } }));
+        assert_eq!(all.overridden_by(&own), read(serde_json::json!({ "*": { "sleep": "off", "no-progress": "off" } })));
+    }
 
     #[test]
     fn what_is_set_for_a_tool_goes_before_what_is_set_for_all() {

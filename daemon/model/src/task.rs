@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{InboxName, Span, TaskName, ToolName, WebhookName, ZoneName};
+use crate::{InboxName, LoopLimits, Span, TaskName, ToolName, WebhookName, ZoneName};
 
 /// The store's number for a task. A name may be used again after a deletion; a number never is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -82,6 +82,9 @@ pub struct AgentSpec {
     /// Model calls of one turn; none: 50.
     pub max_iterations: Option<u32>,
     pub budget: Budget,
+    /// Goes before what the configuration says for all agents.
+    #[serde(default, skip_serializing_if = "LoopLimits::is_empty")]
+    pub loops: LoopLimits,
 }
 
 /// What one run, or one turn of a chat, may use; reaching a limit asks a person. None: no limit.

@@ -21,6 +21,9 @@ pub struct NewSession {
     /// Added to the system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
+    /// Where its questions go; absent: `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<String>,
 }
 
 /// A chat with an agent.
@@ -41,6 +44,9 @@ pub struct SessionView {
     /// `provider:model`; absent: the configured default.
     pub model: Option<String>,
     pub roots: Vec<String>,
+    /// Where its questions go.
+    #[serde(default)]
+    pub inbox: String,
     pub created_at: String,
     /// When something was last said, asked or done.
     pub active_at: String,

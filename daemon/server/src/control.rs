@@ -140,6 +140,8 @@ pub struct WantedSession {
     pub mode: Mode,
     pub roots: Vec<PathBuf>,
     pub instructions: Option<String>,
+    /// None: the default one.
+    pub inbox: Option<String>,
 }
 
 /// Something that a person should know and can mend.

@@ -165,6 +165,12 @@ fn a_tools_patience_is_set_in_the_configuration_and_stands_in_the_run() {
     let journal = owd.owctl.json(&["run", "show", &run]).to_string();
     assert!(journal.contains("consecutive-duplicate for list_dir: nudges at 5, stops at 6"), "{journal}");
     assert!(journal.contains("consecutive-duplicate stops the turn"), "{journal}");
+    scratch.task(
+        "looks",
+        "goal = \"look around\"\nmode = \"ask\"\nroots = [\"{work}\"]\n[loops.list_dir]\nconsecutive-duplicate = [3, 4]\n",
+    );
+    owd.owctl.ok(&["reload"]);
+    assert_eq!(calls_of_a_run(), 5, "the task's own patience goes before that of all");
     scratch.config("[agent.loops.list_dri]\nsleep = \"off\"\n");
     let checked = scratch.owctl().ok(&["config", "check"]);
     assert!(checked.contains("there is no tool `list_dri`; did you mean `list_dir`?"), "{checked}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use ow_stories::{Door, with_model};
+use ow_stories::{Door, model_config, with_model};
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
 use ow_test_support::{Answer, Owd, Scratch, id, rows, until};
 use serde_json::{Value, json};
@@ -47,6 +47,37 @@ fn one_question_prints_the_answer_alone_and_the_chat_goes_on_later() {
     assert!(export.contains("There is **a.txt**."), "{export}");
     owd.owctl.ok(&["session", "rm", &id(&sessions[0])]);
     assert_eq!(rows(&owd.owctl.json(&["session", "list"])).len(), 0);
+}
+
+/// The chat that is left asks in the inbox that it was begun with, also after a restart.
+#[test]
+fn a_chats_questions_go_to_the_inbox_it_was_begun_with() {
+    let model = ModelServer::start();
+    let scratch = Scratch::new();
+    scratch.config(&model_config(&model, "[inboxes.ops]\n"));
+    let owd = scratch.start();
+    let wrong = chat(&owd, &scratch, &["--inbox", "opps", "-p", "hello"], None);
+    assert_ne!(wrong.code, 0);
+    assert!(wrong.stderr.contains("inbox `opps`: there is no such inbox; did you mean \"ops\"?"), "{}", wrong.stderr);
+    assert_eq!(rows(&owd.owctl.json(&["session", "list"])).len(), 0, "no chat was begun");
+
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["touch", "made"] }))]));
+    chat(&owd, &scratch, &["--inbox", "ops", "-p", "make it"], None);
+    assert_eq!(owd.item()["inbox"], "ops");
+    let session = id(&rows(&owd.owctl.json(&["session", "list"]))[0]);
+    assert!(owd.owctl.ok(&["session", "show", &session]).contains("ops"));
+    let other = chat(&owd, &scratch, &["--continue", "--inbox", "default", "-p", "and?"], None);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("a chat keeps its inbox"), "{}", other.stderr);
+    owd.stop();
+
+    let owd = scratch.start();
+    let touch = || ModelReply::calls([("shell", json!({ "argv": ["touch", "again"] }))]);
+    model.push(touch());
+    let first = id(&owd.item());
+    owd.owctl.ok(&["inbox", "deny", &first]);
+    let next = until("the next question", || owd.items().into_iter().find(|item| id(item) != first));
+    assert_eq!(next["inbox"], "ops");
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub(crate) struct Chat {
     /// A name for the chat
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// The inbox that its questions go to, instead of `default`
+    #[arg(long, value_name = "NAME")]
+    inbox: Option<String>,
 }
 
 impl Chat {

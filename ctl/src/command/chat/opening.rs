@@ -25,12 +25,22 @@ pub(super) async fn open(owd: &mut Client, chat: &Chat, context: &Context) -> Re
             roots: roots(chat, context)?,
             title: chat.title.clone(),
             instructions: None,
+            inbox: chat.inbox.clone(),
         };
         return Ok(owd.create_session(&new).await?);
     };
     if !chat.roots.is_empty() {
         return Err(Failure::usage("a chat keeps the folders that it began with")
             .hint("begin a new one for another folder: owctl chat --root DIR"));
+    }
+    if let Some(inbox) = &chat.inbox
+        && *inbox != old.inbox
+    {
+        return Err(Failure::usage(format!(
+            "--inbox {inbox}: the questions of chat {} go to `{}`, and a chat keeps its inbox",
+            old.id, old.inbox
+        ))
+        .hint(format!("begin a new one: owctl chat --inbox {inbox}")));
     }
     let settings = SessionSettings { mode: chat.mode.clone(), model: chat.model.clone(), title: chat.title.clone() };
     if settings == SessionSettings::default() { Ok(old) } else { Ok(owd.set_session(&old.id, &settings).await?) }

@@ -52,6 +52,9 @@ fn in_words(session: &SessionView, clock: &Clock, paint: Paint) -> String {
     if !session.roots.is_empty() {
         rows.push(("works in", escape::line(&session.roots.join(", ")).into_owned().into()));
     }
+    if session.inbox != "default" {
+        rows.push(("asks in", escape::line(&session.inbox)));
+    }
     rows.push(("begun", clock.when(&session.created_at).into()));
     rows.push(("active", clock.when(&session.active_at).into()));
     if session.waiting > 0 {

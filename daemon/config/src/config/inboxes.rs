@@ -73,7 +73,7 @@ pub struct Escalation {
 }
 
 /// What to write instead of the name of an inbox that there is not.
-pub(crate) fn unknown_inbox(text: &str, known: &BTreeSet<InboxName>) -> String {
+pub fn unknown_inbox(text: &str, known: &BTreeSet<InboxName>) -> String {
     if let Some(meant) = nearest(text, known.iter().map(InboxName::as_str)) {
         return format!("did you mean \"{meant}\"?");
     }

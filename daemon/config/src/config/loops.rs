@@ -1,4 +1,4 @@
-//! `[agent.loops]`: with how many calls the loop detectors bear, by tool.
+//! `[agent.loops]`, and a task's `[loops]`: with how many calls the loop detectors bear, by tool.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::document::Section;
 /// The detectors look at the newest 20 calls: more of anything they never count.
 const WINDOW: u32 = 20;
 
-pub(super) fn limits(agent: &Section<'_, '_>) -> LoopLimits {
+/// `name` is the section's, as it is written.
+pub(crate) fn limits(within: &Section<'_, '_>, name: &str) -> LoopLimits {
     let mut limits = LoopLimits::default();
-    let Some(loops) = agent.section("loops") else { return limits };
+    let Some(loops) = within.section("loops") else { return limits };
     for (tool, value) in loops.entries() {
         let place = loops.place_of(tool, value);
         if Detector::OF_CALLS.iter().any(|detector| detector.word() == tool) {
-            let remedy = format!(
-                "name the tool first: `[agent.loops.shell]`, or `[agent.loops.\"*\"]` for all; there `{tool} = …`"
-            );
+            let remedy =
+                format!("name the tool first: `[{name}.shell]`, or `[{name}.\"*\"]` for all; there `{tool} = …`");
             loops.document().fault_without_value(&place, "a detector where a tool belongs", remedy);
             continue;
         }

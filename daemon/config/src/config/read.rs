@@ -281,7 +281,7 @@ fn agent(section: &Section<'_, '_>) -> AgentConfig {
         default_provider: section.text("default-provider").map(|found| found.value),
         max_iterations: section.count("max-iterations", 1..=10_000),
         compaction_cap: section.count("compaction-cap", 10_000..=2_000_000),
-        loops: super::loops::limits(section),
+        loops: super::loops::limits(section, "agent.loops"),
     }
 }
 

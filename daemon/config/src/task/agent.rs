@@ -1,4 +1,4 @@
-use ow_model::{AgentSpec, Budget, Span, ToolName};
+use ow_model::{AgentSpec, Budget, LoopLimits, Span, ToolName};
 
 use crate::document::{Found, Place, Section};
 use crate::secret::looks_like_secret;
@@ -15,7 +15,7 @@ const GOAL_LIMIT: usize = 100_000;
 const SECOND: Span = Span::from_secs(1);
 const TEN_YEARS: Span = Span::from_secs(520 * 7 * 86_400);
 /// The keys that mean something only beside a goal.
-const OF_AGENTS: [&str; 6] = ["model", "failover", "instructions", "tools", "max-iterations", "budget"];
+const OF_AGENTS: [&str; 7] = ["model", "failover", "instructions", "tools", "max-iterations", "budget", "loops"];
 
 /// The agent that a task describes; none: it is made of steps.
 pub(super) fn agent(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Option<AgentSpec> {
@@ -36,6 +36,7 @@ pub(super) fn agent(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Option<A
     let names = tool_names(root, tools);
     let max_iterations = root.count("max-iterations", 1..=10_000);
     let budget = budget(root);
+    let loops = loops(root, tools);
     let document = root.document();
     let Some(Found { value: goal, place }) = goal else {
         if root.value("goal").is_none() {
@@ -71,7 +72,29 @@ pub(super) fn agent(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> Option<A
         let remedy = "keep the goal or the steps; an `after` trigger chains two tasks";
         document.fault_without_value(&place, "a task has a goal or steps, not both", remedy);
     }
-    Some(AgentSpec { goal: Some(goal), model, failover, instructions, tools: names, max_iterations, budget })
+    Some(AgentSpec { goal: Some(goal), model, failover, instructions, tools: names, max_iterations, budget, loops })
+}
+
+fn loops(root: &Section<'_, '_>, tools: &dyn ToolChecker) -> LoopLimits {
+    let limits = crate::config::loop_limits(root, "loops");
+    if limits.is_empty() {
+        return limits;
+    }
+    let known = tools.known();
+    let Some(section) = root.section("loops") else { return limits };
+    for (tool, value) in section.entries() {
+        if !limits.0.contains_key(tool)
+            || tool == LoopLimits::ALL_TOOLS
+            || known.iter().any(|known| known.as_str() == tool)
+        {
+            continue;
+        }
+        let place = section.place_of(tool, value);
+        let remedy = nearest(tool, known.iter().map(ToolName::as_str))
+            .map_or_else(|| "`owctl tool list` shows all".into(), |meant| format!("did you mean `{meant}`?"));
+        root.document().fault_without_value(&place, "there is no such tool", remedy);
+    }
+    limits
 }
 
 /// `provider:model`, or a bare model name, for the default provider.

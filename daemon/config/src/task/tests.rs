@@ -341,7 +341,7 @@ fn an_unknown_key_is_told_which_was_meant() {
         expect![[r#"
             tasks.d/reports.toml:1:1: catchup: unknown key; did you mean `catch-up`?
             tasks.d/reports.toml:2:1: time-zone: unknown key; did you mean `timezone`?
-            tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `budget`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `failover`, `goal`, `http-allow`, `inbox`, `instructions`, `jitter`, `max-iterations`, `mode`, `model`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `tools`, `trigger`, `while-parked`
+            tasks.d/reports.toml:3:1: colour: unknown key; remove it, or use one of `auto-pause-after`, `budget`, `call-timeout`, `catch-up`, `concurrency`, `events`, `expiry`, `failover`, `goal`, `http-allow`, `inbox`, `instructions`, `jitter`, `loops`, `max-iterations`, `mode`, `model`, `needs`, `overlap`, `reminder`, `retry`, `roots`, `start-deadline`, `step`, `timeout`, `timezone`, `title`, `tools`, `trigger`, `while-parked`
         "#]],
     );
     faults(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ow_model::{
     AfterEnd, AgentSpec, BlobHash, Budget, CatchUp, EventDelivery, InboxName, MailFilter, Mode, Need, OnError, Overlap,
-    Step, TaskSpec, Trigger, WatchKind, WhileParked,
+    Patience, Step, TaskSpec, Trigger, WatchKind, WhileParked,
 };
 use serde_json::{Map, Value};
 
@@ -116,7 +116,7 @@ impl Lines {
 }
 
 fn put_agent(lines: &mut Lines, agent: &AgentSpec) {
-    let AgentSpec { goal, model, failover, instructions, tools, max_iterations, budget } = agent;
+    let AgentSpec { goal, model, failover, instructions, tools, max_iterations, budget, loops } = agent;
     if let Some(goal) = goal {
         lines.put("goal", &text(goal));
     }
@@ -147,6 +147,22 @@ fn put_agent(lines: &mut Lines, agent: &AgentSpec) {
     .collect();
     if !fields.is_empty() {
         lines.put("budget", &format!("{{ {} }}", fields.join(", ")));
+    }
+    if !loops.is_empty() {
+        let tools = loops.0.iter().map(|(tool, set)| {
+            let set: Vec<String> =
+                set.iter().map(|(detector, patience)| format!("{detector} = {}", patience_text(*patience))).collect();
+            format!("{} = {{ {} }}", text(tool), set.join(", "))
+        });
+        lines.put("loops", &format!("{{ {} }}", tools.collect::<Vec<_>>().join(", ")));
+    }
+}
+
+fn patience_text(patience: Patience) -> String {
+    match patience {
+        Patience::Off => text("off"),
+        Patience::Until { nudge, stop: None } => format!("[{nudge}]"),
+        Patience::Until { nudge, stop: Some(stop) } => format!("[{nudge}, {stop}]"),
     }
 }
 

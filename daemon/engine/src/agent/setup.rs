@@ -75,7 +75,7 @@ impl Equipment {
             failover: if agent.failover.is_empty() { defaults.failover } else { agent.failover },
             max_iterations: if is_nested { max.min(SUB_AGENT_ITERATIONS) } else { max },
             compaction_cap: defaults.compaction_cap.unwrap_or(250_000),
-            loops: defaults.loops,
+            loops: defaults.loops.overridden_by(&agent.loops),
             declared,
             tools: shown,
             named_hosts,

@@ -33,6 +33,7 @@ pub(crate) fn session_view(row: &SessionRow, usage: Option<UsageView>) -> Sessio
         mode: mode_word(*mode).into(),
         model: model.clone(),
         roots: spec.roots.iter().map(|root| path(root)).collect(),
+        inbox: spec.inbox.to_string(),
         created_at: shown.created_at,
         active_at: instant(*active_at),
         length: *length,

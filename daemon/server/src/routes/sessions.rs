@@ -52,13 +52,13 @@ pub(super) async fn create(
     caller: Caller,
     JsonOrDefault(wanted): JsonOrDefault<NewSession>,
 ) -> Result<Answer<SessionView>, Problem> {
-    let NewSession { model, mode, roots, title, instructions } = wanted;
+    let NewSession { model, mode, roots, title, instructions, inbox } = wanted;
     let mode = mode.as_deref().map_or(Ok(Mode::default()), read_mode)?;
     let title = title.as_deref().map(read_title).transpose()?;
     let roots = roots.into_iter().map(PathBuf::from).collect();
     let spec = api
         .control
-        .session_spec(&WantedSession { model, mode, roots, instructions })
+        .session_spec(&WantedSession { model, mode, roots, instructions, inbox })
         .map_err(|faults| Problem::invalid("the session cannot be opened").with_details(faults))?;
     let new = ow_store::NewSession { spec, title, by: caller.name().into() };
     let id = api.store.create_session(&new, api.control.now()).await?;

@@ -273,12 +273,15 @@ impl Control for FakeControl {
     }
 
     fn session_spec(&self, wanted: &WantedSession) -> Result<TaskSpec, Vec<String>> {
-        let WantedSession { model, mode, roots, instructions } = wanted.clone();
+        let WantedSession { model, mode, roots, instructions, inbox } = wanted.clone();
         if let Some(model) = &model {
             self.check_model(model).map_err(|why| vec![why])?;
         }
         let mut spec = spec("chat");
         (spec.triggers, spec.mode, spec.roots) = (vec![], mode, roots);
+        if let Some(inbox) = inbox {
+            spec.inbox = inbox.parse().map_err(|_| vec![format!("`{inbox}` is no inbox")])?;
+        }
         spec.agent = Some(AgentSpec { model, instructions, ..AgentSpec::default() });
         Ok(spec)
     }

@@ -1,5 +1,5 @@
 use expect_test::expect;
-use ow_model::{Budget, Span};
+use ow_model::{Budget, Detector, Patience, Span};
 
 use super::{faults, good, key_faults};
 use crate::{parse_task, to_toml};
@@ -13,6 +13,13 @@ instructions = "Answer nobody."
 tools = ["write_file", "shell"]
 max-iterations = 20
 budget = { tokens = 200000, cost = "0.50", calls = 30, time = "20m" }
+
+[loops.shell]
+sleep = "off"
+no-progress = [10]
+
+[loops."*"]
+same-tool-error = [3, 9]
 "#;
 
 #[test]
@@ -29,6 +36,11 @@ fn a_task_with_a_goal_is_an_agents() {
         time: Some(Span::from_secs(1200)),
     };
     assert_eq!(agent.budget, budget);
+    assert_eq!(agent.loops.of("shell", Detector::NoProgress), Some(Patience::Until { nudge: 10, stop: None }));
+    assert_eq!(
+        agent.loops.of("write_file", Detector::SameToolError),
+        Some(Patience::Until { nudge: 3, stop: Some(9) })
+    );
 }
 
 #[test]
@@ -66,6 +78,14 @@ fn a_task_has_a_goal_or_steps() {
 
 #[test]
 fn faults_of_an_agent_are_named() {
+    faults(
+        "goal = \"x\"\n[loops]\nsleep = [2]\n[loops.shel]\nsleep = \"off\"\n[loops.write_file]\nsleep = [4, 2]",
+        expect![[r#"
+            tasks.d/reports.toml:3:9: loops.sleep: a detector where a tool belongs; name the tool first: `[loops.shell]`, or `[loops."*"]` for all; there `sleep = …`
+            tasks.d/reports.toml:4:1: loops.shel: there is no such tool; did you mean `shell`?
+            tasks.d/reports.toml:7:9: loops.write_file.sleep = [4, 2]: would end the turn at 2 calls, before the model is told at 4; let the second number be no smaller than the first
+        "#]],
+    );
     faults(
         "goal = \" \"",
         expect![[r#"
