@@ -4,143 +4,18 @@
 //! done goes out as [`Effect`]s.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use ow_client::SessionEvent;
-use ow_protocol::{
-    AnswerRequest, ItemView, MessageView, NewAttachment, SentMessage, SessionSettings, SessionView, UsageView,
-};
-use serde_json::Value;
+use ow_protocol::{MessageView, NewAttachment, SessionView, UsageView};
 
 use super::call::RunningCall;
 use super::card::{Card, Pressed};
+use super::exchange::{Ask, Completed, Effect, Farewell, Input};
 use super::key::Key;
 use super::prompt::{Prompt, Typed};
 use super::screen::Frame;
 use super::stream::TextStream;
 use super::text::{Line, Style};
-use crate::command::model::Price;
-use crate::failure::Failure;
-
-/// What comes in.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// Keys of one reading of the terminal, and when that was.
-    Keys {
-        keys: Vec<Key>,
-        at: Duration,
-    },
-    /// Columns and rows of the terminal.
-    Resized {
-        columns: usize,
-        rows: usize,
-    },
-    Event(SessionEvent),
-    Told(Told),
-    /// Time has passed.
-    Tick,
-}
-
-/// What is to be done.
-#[derive(Debug, PartialEq)]
-pub(super) enum Effect {
-    Ask(Ask),
-    /// The person edits a call's arguments.
-    Edit {
-        item: String,
-        arguments: Value,
-    },
-    /// What was said goes into the history.
-    Remember(String),
-    /// Go on with another chat.
-    Switch(String),
-    Leave,
-    /// The program sleeps until the shell wakes it.
-    Suspend,
-    Bell,
-    /// The screen is wiped; what is drawn anew stands at its top.
-    Clear,
-}
-
-/// What owd, or the system, is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ask {
-    Say {
-        text: String,
-        attachments: Vec<NewAttachment>,
-    },
-    Item(String),
-    Answer {
-        item: String,
-        answer: AnswerRequest,
-    },
-    Interrupt,
-    Set(SessionSettings),
-    Compact,
-    /// All pending items.
-    Pending,
-    Tools,
-    Cost,
-    Chats,
-    Attach(PathBuf),
-    /// Files, or models, whose names begin so; the word begins at this byte of the line.
-    Complete {
-        start: usize,
-        word: String,
-        of: Completed,
-    },
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Completed {
-    Files,
-    Models,
-}
-
-/// The answers.
-#[derive(Debug)]
-pub(super) enum Told {
-    Said(Box<SentMessage>),
-    Item(Box<ItemView>),
-    Answered,
-    Interrupting,
-    Session(Box<SessionView>),
-    Compacting,
-    Pending(Vec<ItemView>),
-    /// Name, risk, what it does.
-    Tools(Vec<[String; 3]>),
-    Cost {
-        usage: UsageView,
-        price: Option<Price>,
-    },
-    Chats(Vec<SessionView>),
-    Attached(NewAttachment),
-    Candidates {
-        start: usize,
-        candidates: Vec<String>,
-    },
-    /// None: nothing was changed.
-    Edited {
-        item: String,
-        arguments: Option<Value>,
-    },
-    NotEdited {
-        item: String,
-        why: Failure,
-    },
-    Failed {
-        asked: Ask,
-        why: Failure,
-    },
-}
-
-/// What is said at the end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Farewell {
-    ComeBack,
-    None,
-}
 
 /// How far the person's wish to stop has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -176,7 +51,7 @@ pub(super) struct Conversation {
     pub(super) unheard: Vec<String>,
     pub(super) cards: Vec<Card>,
     /// Items that are being fetched.
-    fetching: Vec<String>,
+    pub(super) fetching: Vec<String>,
     /// Items that the person answers later.
     pub(super) aside: Vec<String>,
     pub(super) prompt: Prompt,
@@ -405,103 +280,6 @@ impl Conversation {
         if candidates.len() > 1 {
             self.hint(&candidates.iter().map(|candidate| candidate.trim_end()).collect::<Vec<_>>().join("  "));
         }
-    }
-
-    /// Fetches the items that it waits for, and drops the cards that nobody waits for any more.
-    pub(super) fn look_at_items(&mut self) -> Vec<Effect> {
-        let wanted = self.session.items.clone();
-        if self.session.state == "parked" || !self.is_in_turn() {
-            self.cards.retain(|card| wanted.contains(&card.item.id));
-            self.aside.retain(|item| wanted.contains(item));
-        }
-        let mut effects = vec![];
-        for item in wanted {
-            if self.cards.iter().all(|card| card.item.id != item) && !self.fetching.contains(&item) {
-                self.fetching.push(item.clone());
-                effects.push(Effect::Ask(Ask::Item(item)));
-            }
-        }
-        effects
-    }
-
-    fn told(&mut self, told: Told) -> Vec<Effect> {
-        match told {
-            Told::Said(sent) => {
-                let SentMessage { session, .. } = *sent;
-                if session.state == "parked" {
-                    self.note("It waits for your answer first; what you said is heard after that.");
-                }
-            }
-            Told::Item(item) => return self.open(*item),
-            Told::Answered | Told::Interrupting => {}
-            Told::Session(session) => {
-                // How it stands is the stream's to tell, as this answer may be older, and that it changed is an entry.
-                let SessionView { mode, model, .. } = *session;
-                (self.session.mode, self.session.model) = (mode, model);
-            }
-            Told::Compacting => self.note("It sums up what was said."),
-            Told::Attached(attachment) => self.attachments.push(attachment),
-            Told::Candidates { start, candidates } => self.offer(start, &candidates),
-            Told::Edited { item, arguments } => return self.edited(item, arguments),
-            Told::NotEdited { item, why } => {
-                self.ask_again(&item);
-                self.error(&why.message, why.hint.as_deref());
-            }
-            Told::Failed { asked, why } => self.failed(asked, &why),
-            Told::Pending(_) | Told::Tools(_) | Told::Cost { .. } | Told::Chats(_) => self.list(told),
-        }
-        vec![]
-    }
-
-    fn open(&mut self, item: ItemView) -> Vec<Effect> {
-        self.fetching.retain(|fetched| *fetched != item.id);
-        let is_known = self.cards.iter().any(|card| card.item.id == item.id);
-        if item.state != "pending" || is_known {
-            return vec![];
-        }
-        let card = Card::new(item);
-        let rows = card.rows(self.columns);
-        self.gap();
-        self.said.extend(rows);
-        self.cards.push(card);
-        vec![Effect::Bell]
-    }
-
-    fn edited(&mut self, item: String, arguments: Option<Value>) -> Vec<Effect> {
-        let Some(arguments) = arguments else {
-            self.ask_again(&item);
-            self.note("The arguments are as they were; nothing was answered.");
-            return vec![];
-        };
-        let Some(card) = self.cards.iter_mut().find(|card| card.item.id == item) else { return vec![] };
-        card.sent();
-        vec![Effect::Ask(Ask::Answer { item, answer: AnswerRequest::Edit { arguments } })]
-    }
-
-    fn ask_again(&mut self, item: &str) {
-        if let Some(card) = self.cards.iter_mut().find(|card| card.item.id == item) {
-            card.again();
-        }
-    }
-
-    fn failed(&mut self, asked: Ask, why: &Failure) {
-        match asked {
-            Ask::Say { text, attachments } => {
-                if let Some(at) = self.unheard.iter().position(|unheard| *unheard == text) {
-                    self.unheard.remove(at);
-                }
-                self.attachments = attachments;
-                // So that it need not be typed again.
-                if self.prompt.is_empty() {
-                    self.prompt.insert(&text);
-                }
-            }
-            Ask::Answer { item, .. } => self.ask_again(&item),
-            Ask::Item(item) => self.fetching.retain(|fetched| *fetched != item),
-            Ask::Interrupt => self.stopping = Stopping::No,
-            _ => {}
-        }
-        self.error(&why.message, why.hint.as_deref());
     }
 
     pub(super) fn no_longer_stopping(&mut self) {

@@ -5,7 +5,8 @@ use ow_protocol::{MessageView, SessionView, UsageView};
 use serde_json::Value;
 
 use super::call::{self, RunningCall};
-use super::conversation::{Conversation, Effect, Turn};
+use super::conversation::{Conversation, Turn};
+use super::exchange::Effect;
 use super::text::{Line, Style};
 use crate::command::printed::Printed;
 use crate::time::span;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ow_client::Client;
 use ow_protocol::PageQuery;
 
-use super::conversation::{Ask, Completed, Told};
+use super::exchange::{Ask, Completed, Told};
 use crate::command::chat::{attach, opening};
 use crate::command::{model, tool};
 use crate::context::Context;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use ow_protocol::{SessionSettings, SessionView, UsageView};
 
-use super::conversation::{Ask, Conversation, Effect, Told};
+use super::conversation::Conversation;
 use super::entries::usage_in_words;
+use super::exchange::{Ask, Effect, Told};
 use super::slash::{COMMANDS, Slash};
 use super::text::{Line, Style};
 use crate::command::model::Price;

@@ -6,7 +6,8 @@ use ow_client::SessionEvent;
 use ow_protocol::{AnswerRequest, ApprovalView, CallUse, ItemView, MessageView, QuestionView, SessionView, UsageView};
 use serde_json::{Value, json};
 
-use super::conversation::{Ask, Conversation, Effect, Input, Told};
+use super::conversation::Conversation;
+use super::exchange::{Ask, Effect, Input, Told};
 use super::key::Decoder;
 use super::text::Line;
 use crate::failure::Failure;
@@ -577,7 +578,7 @@ fn tab_completes_as_far_as_all_agree() {
     chat.press("/mo\t");
     assert!(chat.live().contains("/model  /mode"), "{}", chat.live());
     chat.press("l \t");
-    let of = super::conversation::Completed::Models;
+    let of = super::exchange::Completed::Models;
     let effects = chat.effects();
     assert_eq!(effects, [Effect::Ask(Ask::Complete { start: 7, word: String::new(), of })]);
     chat.told(Told::Candidates { start: 7, candidates: vec!["stub:large".into(), "stub:long".into()] });
