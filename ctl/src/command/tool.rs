@@ -37,7 +37,7 @@ struct Listed {
     /// Its calls may run beside others.
     parallel: bool,
     source: &'static str,
-    /// `call`: tasks' steps and agents use it; `session`: agents only.
+    /// `steps, agents`, or `agents` alone; or nobody, and why.
     used_by: &'static str,
     summary: &'static str,
 }
@@ -57,12 +57,25 @@ fn listed(context: &Context) -> Result<Vec<Listed>, Failure> {
         .iter()
         .map(|(pattern, risk)| RiskOverride { pattern: pattern.clone(), risk: *risk })
         .collect();
-    Ok(OWN_TOOLS.iter().map(|tool| Listed::of(tool, &overrides)).collect())
+    let (has_slack, has_mail) = (settings.slack.is_some(), settings.mail.out.is_some());
+    let tools = OWN_TOOLS.iter().map(|tool| {
+        let listed = Listed::of(tool, &overrides);
+        match tool.name {
+            name if name.starts_with("slack_") && !has_slack => Listed { used_by: WITHOUT_SLACK, ..listed },
+            "send_mail" if !has_mail => Listed { used_by: WITHOUT_MAIL, ..listed },
+            _ => listed,
+        }
+    });
+    Ok(tools.collect())
 }
 
-/// Name, risk and use of each tool.
+/// By whom a tool is used that needs what is not set up.
+const WITHOUT_SLACK: &str = "nobody: no [slack]";
+const WITHOUT_MAIL: &str = "nobody: no [mail.out]";
+
+/// Name, risk and use of each tool that an agent has here.
 pub(crate) fn in_short(context: &Context) -> Result<Vec<[String; 3]>, Failure> {
-    let tools = listed(context)?.into_iter();
+    let tools = listed(context)?.into_iter().filter(|tool| ![WITHOUT_SLACK, WITHOUT_MAIL].contains(&tool.used_by));
     Ok(tools.map(|tool| [tool.name.into(), word(tool.risk).into(), tool.about().into()]).collect())
 }
 

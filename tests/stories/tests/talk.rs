@@ -1,6 +1,7 @@
 //! Chats on a terminal, end to end: the real owd and owctl, a stub of a model, and a terminal whose screen is read.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use ow_stories::with_model;
 use ow_test_support::model_server::{Gate, ModelReply, ModelResponse, ModelServer};
@@ -71,6 +72,35 @@ fn one_key_lets_a_call_run() {
     talk.shows("Made.");
     assert!(scratch.work().join("made").exists());
     talk.shows("✓ shell touch made");
+}
+
+/// The newest lines stand below the call; a secret is in none of them, in whatever pieces it comes.
+#[test]
+fn what_a_command_prints_is_seen_while_it_runs() {
+    let model = ModelServer::start();
+    let scratch = with_model(&model);
+    let secrets = scratch.path().join("config/secrets.toml");
+    fs::write(&secrets, "key = \"correct-horse-battery\"\n").expect("written");
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).expect("set");
+    let script = "wait_for() { while [ ! -e $1 ]; do sleep 0.02; done; }\n\
+                  echo begun; printf 'a correct-horse'; wait_for first\n\
+                  echo '-battery'; printf '\\033[2J\\377\\n'; echo ready; wait_for second\n";
+    fs::write(scratch.work().join("build.sh"), script).expect("written");
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["sh", "build.sh"] }))]));
+    model.push(ModelReply::text("Built."));
+    let owd = scratch.start();
+    let mut talk = chat(&owd, &scratch, &[]);
+    talk.press("build it\r");
+    talk.shows("[o]nce");
+    talk.press("o");
+    talk.shows("begun");
+    fs::write(scratch.work().join("first"), "").expect("written");
+    talk.shows("ready");
+    let screen = talk.screen();
+    assert!(screen.contains("a [redacted]") && screen.contains("\\u{1b}[2J"), "{screen}");
+    fs::write(scratch.work().join("second"), "").expect("written");
+    talk.shows("Built.");
+    assert!(!talk.painted().contains("correct-horse"), "{}", talk.painted());
 }
 
 #[test]
@@ -211,6 +241,7 @@ fn the_chats_own_commands_are_obeyed_and_never_sent() {
     assert_eq!(model.last().json()["model"], "large");
     talk.press("\u{c}/tools\r");
     talk.shows("mode plan: only read");
+    assert!(!talk.screen().contains("slack_send"), "no Slack is set up: {}", talk.screen());
     talk.press("/resume\r");
     talk.shows("Go on with one: /resume ID");
     talk.press("/quit\r");
