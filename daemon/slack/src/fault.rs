@@ -56,3 +56,17 @@ pub(crate) fn is_passing(error: &str) -> bool {
         "ratelimited" | "rate_limited" | "team_added_to_org" | "org_login_required" | "message_limit_exceeded"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_the_app_is_not_in_is_refused_with_what_to_do() {
+        for error in ["not_in_channel", "channel_not_found"] {
+            assert!(remedy(error).is_some_and(|remedy| remedy.contains("/invite @owd")), "{error}");
+        }
+        assert_eq!(remedy("missing_scope: chat:write"), remedy("missing_scope"));
+        assert_eq!(remedy("something_new"), None);
+    }
+}

@@ -116,6 +116,27 @@ fn an_agent_without_a_model_says_how_to_name_one() {
     assert!(run["message"].as_str().is_some_and(|message| message.contains("owctl model list")), "{run}");
 }
 
+/// A bare name with a colon in it goes to the default provider whole, and whoever looks at the run is told so, once.
+#[test]
+fn a_model_that_nobody_knows_runs_with_one_warning_of_each_kind() {
+    let model = ModelServer::start();
+    let scratch = Scratch::new();
+    let config = model_config(&model, "").replace("model = \"stub:small\"", "default-provider = \"stub\"");
+    scratch.config(&config);
+    scratch.task("maker", "goal = \"Look around\"\nmodel = \"qwen9:tiny\"\nroots = [\"{work}\"]\n");
+    let check = scratch.owctl().ok(&["config", "check"]);
+    assert!(check.contains("`qwen9` is no known provider"), "{check}");
+    model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
+    model.push(ModelReply::text("Nothing."));
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "maker", "--wait"]);
+    assert_eq!(model.last().json()["model"], "qwen9:tiny");
+    let run = owd.run_in("maker", "succeeded");
+    let told = journal(&owd, &run).iter().map(Value::to_string).collect::<String>();
+    assert_eq!(told.matches("is no known provider").count(), 1, "{told}");
+    assert_eq!(told.matches("runs at your own risk").count(), 1, "{told}");
+}
+
 /// A tool result of the newest request to the model.
 fn last_result(model: &ModelServer) -> String {
     results(&model.last().json()).pop().expect("a result")

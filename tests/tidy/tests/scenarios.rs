@@ -6,7 +6,7 @@ use std::fs;
 use ow_tidy::{files, root};
 
 /// The scenarios of the two systems, by letter and number.
-const ALL: [(&str, u32, u32); 8] = [
+const ALL: [(&str, u32, u32); 9] = [
     ("E", 1, 22),
     ("F", 1, 19),
     ("G", 1, 17),
@@ -15,10 +15,11 @@ const ALL: [(&str, u32, u32); 8] = [
     ("H", 89, 104),
     ("D", 105, 124),
     ("L", 125, 137),
+    ("A", 138, 150),
 ];
 
-/// At most so many may be without a test: what they speak of is not there yet.
-const MOST_MISSING: usize = 11;
+/// At most so many may be without a test: fewer than one in twenty.
+const MOST_MISSING: usize = 7;
 
 #[test]
 fn every_scenario_has_tests_that_exist_or_says_why_it_has_none() {
