@@ -45,7 +45,7 @@ fn the_toolbox_and_the_list_of_owds_own_tools_agree() {
     let named = |performed| OWN_TOOLS.iter().filter(move |tool| tool.performed == performed).map(|tool| tool.name);
     // Those of other parts are registered there.
     let elsewhere = |name: &str| {
-        matches!(name, "notify" | "job_output" | "job_kill")
+        matches!(name, "notify" | "send_mail" | "job_output" | "job_kill")
             || ["task_", "slack_"].iter().any(|part| name.starts_with(part))
     };
     let mut calls: Vec<&str> = named(Performed::AsCall).filter(|name| !elsewhere(name)).collect();
