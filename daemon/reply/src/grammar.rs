@@ -305,11 +305,19 @@ fn without_sign_off<'a>(text: &'a str, names: &[String], phrases: &Phrases) -> &
     kept.trim()
 }
 
+/// The same where the text is nothing but a closing, which may be an option's label: only the name under it goes.
+fn without_name<'a>(text: &'a str, names: &[String]) -> &'a str {
+    match said(text).as_slice() {
+        [_, .., last] if is_name(last.text, names) => text[..last.at].trim(),
+        _ => text,
+    }
+}
+
 fn answer(text: &str, options: &[String], names: &[String], phrases: &Phrases) -> Reading {
     let given =
         |answer: String, why: String| Reading { decision: Decision::Answer, answer: Some(answer), comment: None, why };
     let cut = without_sign_off(text, names, phrases);
-    let own = if cut.is_empty() { text } else { cut };
+    let own = if cut.is_empty() { without_name(text, names) } else { cut };
     match option(own, options) {
         Some((number, label)) => given(label.clone(), format!("it names option {number}")),
         None => given(own.to_owned(), "the new text is the answer".into()),
