@@ -368,7 +368,7 @@ pub async fn what_is_too_long_to_stand_beside_others_has_a_message_of_its_own(pl
             let due_at = later(now, if digest { 600 } else { 0 });
             Routing { told: vec![Route { binding: ada(), due_at, digest }], escalation: None }
         });
-        let task = if digest { "gathered" } else { "at once" };
+        let task = if digest { "gathered" } else { "at-once" };
         let items = ask(&store, task, &["x", &long, "y"], noon()).await;
         let mut messages = vec![];
         let mut next = Some(due_at(&store, &ada(), later(noon(), 600)).await);
