@@ -8,8 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use chacha20poly1305::aead::{Aead, KeyInit};
-use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
 use crate::SecretError;
@@ -17,9 +16,10 @@ use crate::file::replace;
 use crate::source::{Privacy, read_private};
 
 /// Names the format; what follows is the nonce and the sealed text.
-const HEAD: &[u8] = b"owd sealed secrets 1\n";
+const HEAD: &[u8] = b"owd sealed secrets 2\n";
+/// Only test versions of owd wrote it, with a nonce of another length.
+const FIRST_HEAD: &[u8] = b"owd sealed secrets 1\n";
 const KEY_LENGTH: usize = 32;
-const NONCE_LENGTH: usize = 24;
 
 /// A sealed file and its key.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,11 +41,19 @@ impl Sealed {
         };
         let key = self.key()?;
         let broken = |why: &str| SecretError::Sealed { path: self.file.clone(), why: why.into() };
+        if sealed.starts_with(FIRST_HEAD) {
+            return Err(broken("a test version of owd wrote it; remove it and set its secrets again"));
+        }
         let body = sealed.strip_prefix(HEAD).ok_or_else(|| broken("it does not begin as a sealed file does"))?;
-        let (nonce, text) = body.split_at_checked(NONCE_LENGTH).ok_or_else(|| broken("it is cut off"))?;
-        let text = cipher(&key).decrypt(XNonce::from_slice(nonce), text);
-        text.map(Zeroizing::new)
-            .map_err(|_| broken(&format!("it was changed, or {} is not its key", self.key_file.display())))
+        let (nonce, text) = body.split_first_chunk().ok_or_else(|| broken("it is cut off"))?;
+        // Opened where it lies: the text is the front of the buffer afterwards, the tag behind it is cut off.
+        let mut text = Zeroizing::new(text.to_vec());
+        let opened = cipher(&key).open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
+        let length = opened
+            .map_err(|_| broken(&format!("it was changed, or {} is not its key", self.key_file.display())))?
+            .len();
+        text.truncate(length);
+        Ok(text)
     }
 
     pub(crate) fn write(&self, text: &str) -> Result<(), SecretError> {
@@ -58,12 +66,14 @@ impl Sealed {
             key => key?,
         };
         let failed = |source: io::Error| SecretError::Write { path: self.file.clone(), source };
-        let mut nonce = [0; NONCE_LENGTH];
+        // By chance: a file is written when a person sets a secret, so 96 bits never meet twice under one key.
+        let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|error| failed(io::Error::other(error.to_string())))?;
-        let sealed = cipher(&key)
-            .encrypt(XNonce::from_slice(&nonce), text.as_bytes())
+        let mut sealed = Zeroizing::new(text.as_bytes().to_vec());
+        let tag = cipher(&key)
+            .seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
             .map_err(|_| failed(io::Error::other("it is too long to be sealed")))?;
-        replace(&self.file, &[HEAD, &nonce, &sealed].concat()).map_err(failed)
+        replace(&self.file, &[HEAD, &nonce, &sealed, tag.as_ref()].concat()).map_err(failed)
     }
 
     fn key(&self) -> Result<Zeroizing<[u8; KEY_LENGTH]>, SecretError> {
@@ -107,8 +117,8 @@ impl Sealed {
     }
 }
 
-fn cipher(key: &[u8; KEY_LENGTH]) -> XChaCha20Poly1305 {
-    XChaCha20Poly1305::new(Key::from_slice(key))
+fn cipher(key: &[u8; KEY_LENGTH]) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("the key has the length of the algorithm's"))
 }
 
 #[cfg(test)]
@@ -174,5 +184,18 @@ mod tests {
         fs::write(&sealed.key_file, &key).expect("as it was");
         fs::set_permissions(&sealed.key_file, fs::Permissions::from_mode(0o640)).expect("open");
         assert!(matches!(load(&sealed), Err(SecretError::Mode { .. })));
+    }
+
+    #[test]
+    fn a_file_of_the_first_format_is_told_from_a_broken_one() {
+        let (_folder, sealed) = place();
+        let file = SecretFile::Sealed(sealed.clone());
+        file.set(&name(), &SecretValue::new("s3cr3t-value".into())).expect("set");
+        let first = [FIRST_HEAD, &[7; 60]].concat();
+        fs::write(&sealed.file, &first).expect("written");
+        let error = load(&sealed).unwrap_err().to_string();
+        assert!(error.contains("set its secrets again") && error.contains("secrets.sealed"), "{error}");
+        assert!(file.set(&name(), &SecretValue::new("other-value".into())).is_err());
+        assert_eq!(fs::read(&sealed.file).expect("there"), first, "nothing is written over it");
     }
 }
