@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::figure::Figures;
 use crate::http::Http;
+use crate::inbox::disk;
 use crate::load::{self, FAR, started_at, until_long, wall};
 use crate::measurement::Scale;
 
@@ -22,6 +23,7 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
     let owd = scratch.start();
     load::store_tasks(scratch.path(), "far-", scale.tasks.saturating_sub(DUE), FAR);
     let stored = scale.tasks;
+    disk(scratch.path(), scale, figures);
     let alone = measure_round(&scratch, "alone", 1, 8);
     figures.series(format!("due to committed run row, alone, {stored} stored"), "ms", alone.committed, "p50 <= 1");
     figures.series(format!("due to call started, alone, {stored} stored"), "ms", alone.started, "");
