@@ -4,7 +4,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use ow_clock::{Clock, Wake};
 use ow_model::Span;
-use ow_store::{Claim, StoreError, WakeTimes};
+use ow_store::{Claim, FreeHands, HandedOut, StoreError, WakeTimes};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -12,7 +12,7 @@ use tracing::{debug, info, warn};
 use crate::handle::Shared;
 use crate::retention::Retention;
 use crate::warnings::{Warning, WarningKind};
-use crate::workers::{Returned, Workers};
+use crate::workers::{Free, Returned, Workers};
 
 /// Tasks looked at in one transaction: a hundred due at once are one commit, and a thousand do not keep an
 /// answer waiting for the writer.
@@ -81,6 +81,7 @@ enum Woken {
     Clock(Wake),
     Hint,
     Returned(Returned),
+    HandedOut(HandedOut),
 }
 
 impl Timer {
@@ -103,11 +104,14 @@ impl Timer {
 
     /// Runs until `stop` is cancelled, then drains: nothing new starts, and all that runs is durable at the end.
     pub(crate) async fn run(mut self) {
+        let store = Arc::clone(&self.shared.store);
         loop {
             let wake_at = self.tend().await;
+            self.leave_hands().await;
             let woken = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
+                handed_out = store.handed_out() => Woken::HandedOut(handed_out),
                 returned = self.workers.next_returned() => Woken::Returned(returned),
                 () = self.shared.timer_hint.notified() => Woken::Hint,
                 wake = self.shared.clock.wake_at(wake_at) => Woken::Clock(wake),
@@ -124,6 +128,10 @@ impl Timer {
             Woken::Clock(Wake::Resumed | Wake::ClockSet) | Woken::Hint => self.known = None,
             Woken::Returned(returned) => {
                 self.settle(returned).await;
+                self.known = None;
+            }
+            Woken::HandedOut(handed_out) => {
+                self.start(handed_out);
                 self.known = None;
             }
         }
@@ -213,7 +221,11 @@ impl Timer {
     async fn claim(&mut self, now: Timestamp) -> Result<Network, StoreError> {
         let claim = Claim { now, awake_since: self.awake_since, limit: CLAIM_LIMIT };
         loop {
-            let claimed = self.shared.store.claim_due(&claim).await?;
+            self.leave_hands().await;
+            let claimed = self.shared.store.claim_due(&claim).await;
+            // Started first: what it stops may be one of them.
+            self.take_back_hands().await;
+            let claimed = claimed?;
             for (run, why) in &claimed.stop {
                 info!(%run, why, "a running run is stopped");
                 self.shared.running.cancel(*run, why);
@@ -228,6 +240,7 @@ impl Timer {
     /// Gives queued runs to free workers: first those that go on after an answer.
     async fn hand_out(&mut self, now: Timestamp) -> Result<Network, StoreError> {
         let store = Arc::clone(&self.shared.store);
+        self.take_back_hands().await;
         let up = self.network_is_up();
         let free = self.workers.free();
         for taken in store.take_runs(free.any + free.kept, 0, up, now).await? {
@@ -247,8 +260,35 @@ impl Timer {
         Ok(Network::Missing)
     }
 
+    /// Leaves the workers that are free with the store: what becomes ready while the timer sleeps needs no flush more.
+    async fn leave_hands(&mut self) {
+        self.take_back_hands().await;
+        let Free { any, kept, chats } = self.workers.free();
+        self.shared.store.leave_hands(FreeHands { any, kept, chats });
+    }
+
+    /// From its return on the store gives nothing to workers until they are left to it again.
+    async fn take_back_hands(&mut self) {
+        let handed_out = self.shared.store.take_back_hands().await;
+        self.start(handed_out);
+    }
+
+    fn start(&mut self, handed_out: HandedOut) {
+        let HandedOut { answered, fresh, chats } = handed_out;
+        for taken in answered {
+            self.workers.start_answered(taken);
+        }
+        for taken in fresh {
+            self.workers.start_fresh(taken);
+        }
+        for taken in chats {
+            self.workers.start_chat(taken);
+        }
+    }
+
     /// Gives chats that have something to do to the workers that are theirs alone.
     async fn hand_out_chats(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.take_back_hands().await;
         let free = self.workers.free().chats;
         if free > 0 {
             for taken in self.shared.store.take_chats(free, now).await? {
@@ -314,6 +354,8 @@ impl Timer {
     /// Lets what runs go on for the grace period, then interrupts it and waits until that is durable.
     async fn drain(mut self) {
         let grace = self.shared.settings.grace.duration();
+        // What the store gave away before this moment has begun.
+        self.take_back_hands().await;
         self.finish_until(Instant::now() + grace).await;
         if !self.workers.is_idle() {
             info!(runs = self.shared.running.count(), "runs are interrupted; they go on at the next start");

@@ -81,6 +81,11 @@ macro_rules! store_conformance {
             how_far_a_mailbox_was_read_outlives_a_restart
             // Runs
             answered_runs_go_before_new_ones
+            what_becomes_ready_is_handed_to_free_hands_by_the_same_fact
+            hands_are_given_what_they_can_hold_and_nothing_once_taken_back
+            hands_are_given_nothing_while_all_is_paused_and_nothing_that_needs_the_network
+            a_fact_that_is_undone_hands_nothing_out
+            of_many_that_become_ready_at_once_some_are_handed_out_and_none_is_forgotten
             a_run_waits_for_its_group_and_its_task
             a_run_waits_for_the_network
             a_late_run_is_missed

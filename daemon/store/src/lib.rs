@@ -46,9 +46,10 @@ pub use outbox::{
 };
 pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, EventFate,
-    ItemFilter, MailAgain, MailboxMark, NewItem, NewSession, Offer, Offered, Page, PageRequest, ParkRequest, Resolved,
-    RestRequest, RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile, SessionFilter, SessionRow,
-    Start, StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    FreeHands, HandedOut, ItemFilter, MailAgain, MailboxMark, NewItem, NewSession, Offer, Offered, Page, PageRequest,
+    ParkRequest, Resolved, RestRequest, RestoreReport, Retention, RunFilter, Said, SaveChange, Saved, SeenFile,
+    SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended,
+    ThreadRow, ThreadSaid, WakeTimes,
 };
 pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
 
@@ -175,6 +176,14 @@ pub trait Store: Send + Sync + 'static {
         network: bool,
         now: Timestamp,
     ) -> Result<Vec<TakenRun>, StoreError>;
+
+    /// Leaves free workers with the store: a run that becomes ready is handed to them in the very transaction that makes it
+    /// so, as by `take_runs` and `take_chats`, and comes by `handed_out`. Runs that need the network are not.
+    fn leave_hands(&self, free: FreeHands);
+    /// Takes them back; returns what they were given and has not come yet. What is dropped midway stays with the store.
+    async fn take_back_hands(&self) -> HandedOut;
+    /// Waits for what is given to hands that were left. Durable when it comes. One waits for it.
+    async fn handed_out(&self) -> HandedOut;
 
     /// Hands out chats that have something to do and marks them running, at most `limit`: who has waited longest goes
     /// first. They never take the places of tasks' runs, nor these theirs. As durable as `take_runs`.

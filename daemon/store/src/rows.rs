@@ -146,6 +146,31 @@ pub struct TakenRun {
     pub journal: Vec<RecordedFact>,
 }
 
+/// Workers with nothing to do.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct FreeHands {
+    /// For any run but a chat.
+    pub any: usize,
+    /// Beside those, for runs that go on after an answer.
+    pub kept: usize,
+    pub chats: usize,
+}
+
+/// What was handed to workers that were left with the store.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HandedOut {
+    pub answered: Vec<TakenRun>,
+    pub fresh: Vec<TakenRun>,
+    pub chats: Vec<TakenRun>,
+}
+
+impl HandedOut {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.answered.is_empty() && self.fresh.is_empty() && self.chats.is_empty()
+    }
+}
+
 /// An item to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewItem {

@@ -11,6 +11,7 @@ mod directory;
 mod ending;
 mod events;
 mod fault;
+mod hands;
 mod intake;
 mod items;
 mod journal;
@@ -55,16 +56,16 @@ pub use self::directory::holder;
 use self::fault::Located;
 use self::memory::{Memory, Router, Shared, ShownArguments};
 use self::reader::Readers;
-use self::runs::{ByHand, Hands};
+use self::runs::{ByHand, Taken, Wanted};
 use self::tasks::Definition;
 use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
     Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
-    EndRequest, EventFate, ItemFilter, MailboxMark, NewItem, NewReply, NewSession, Offer, Offered, Page, PageRequest,
-    ParkRequest, ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter, Said, Saved, SeenFile,
-    SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent, TakenDeliveries,
-    TakenIn, TakenRun, TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    EndRequest, EventFate, FreeHands, HandedOut, ItemFilter, MailboxMark, NewItem, NewReply, NewSession, Offer,
+    Offered, Page, PageRequest, ParkRequest, ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter,
+    Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent,
+    TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
 };
 
 #[cfg(test)]
@@ -356,8 +357,22 @@ impl Store for SqliteStore {
         network: bool,
         now: Timestamp,
     ) -> Result<Vec<TakenRun>, StoreError> {
-        let hands = Hands { answered, fresh, network };
-        self.write(now, move |tx| runs::take_runs(tx, &hands, now)).await
+        let wanted = Wanted { answered, fresh, all: answered.saturating_add(fresh), network };
+        let Taken { mut answered, fresh } = self.write(now, move |tx| runs::take_runs(tx, wanted, now)).await?;
+        answered.extend(fresh);
+        Ok(answered)
+    }
+
+    fn leave_hands(&self, free: FreeHands) {
+        self.shared.hands.leave(free);
+    }
+
+    async fn take_back_hands(&self) -> HandedOut {
+        self.shared.hands.take_back().await
+    }
+
+    async fn handed_out(&self) -> HandedOut {
+        self.shared.hands.given().await
     }
 
     async fn take_chats(&self, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {

@@ -68,6 +68,29 @@ fn an_answered_run_finds_a_worker_when_all_others_are_busy() {
     }
 }
 
+#[test]
+fn an_answer_that_nobody_hints_at_is_followed_by_a_free_worker() {
+    for flavour in FLAVOURS {
+        let mut world = World::of(flavour, "2026-03-03T08:59Z");
+        world.settings.workers = 1;
+        world.act("asks", Act::Ask);
+        let life = world.live();
+        life.save("asks", &daily(""));
+        life.advance("2026-03-03T09:00Z");
+        life.until("it is parked", async || {
+            let runs = life.store.runs(&ow_store::RunFilter::default(), &page()).await.expect("a store");
+            runs.rows.iter().any(|run| parked(run).is_some())
+        });
+        life.until("its worker is free", async || life.handle().running() == 0);
+        let item = parked(&life.runs("asks")[0]).expect("parked");
+        let by = AnswerBy { person: Person("ann".into()), surface: Surface::Socket };
+        let answer = Answer::Text { text: "well".into() };
+        life.block_on(life.store.resolve(item, &answer, &by, world.clock.now())).expect("resolved");
+        assert_eq!(words(&life.until_ended("asks", 1)), ["succeeded"]);
+        life.stop();
+    }
+}
+
 fn page() -> ow_store::PageRequest {
     ow_store::PageRequest { after: None, limit: 100 }
 }

@@ -10,7 +10,7 @@ use super::support::{
     Any, anna, at, begin, call, claim, cron, end, ending, event, failed, later, name, noon, page, park, save, spec,
     started, take,
 };
-use crate::{EndRequest, ItemFilter, RunFilter, StoreError, TaskError};
+use crate::{EndRequest, FreeHands, ItemFilter, RunFilter, StoreError, TaskError};
 
 async fn pending_texts(store: &Any) -> Vec<String> {
     let filter = ItemFilter { pending_only: true, ..ItemFilter::default() };
@@ -377,4 +377,94 @@ pub async fn a_cancelled_run_withdraws_its_questions(place: &impl Place) {
     assert!(matches!(facts.last().expect("some").fact, ow_model::Fact::Ended { .. }));
     let answered = facts.iter().filter(|fact| matches!(fact.fact, ow_model::Fact::Answered { .. })).count();
     assert_eq!(answered, 1, "each parked call has its end");
+}
+
+/// Hands of each kind.
+const fn hands(any: usize, kept: usize) -> FreeHands {
+    FreeHands { any, kept, chats: 0 }
+}
+
+pub async fn what_becomes_ready_is_handed_to_free_hands_by_the_same_fact(place: &impl Place) {
+    let store = place.open().await;
+    store.begin_life("first", noon()).await.expect("begun");
+    save(&store, &spec("asks", vec![]), noon()).await;
+    save(&store, &spec("due", vec![cron("0 13 * * *")]), noon()).await;
+    let asking = begin(&store, "asks", noon()).await;
+    let item = park(&store, &asking, &[call(0, "x")], noon()).await[0];
+    store.leave_hands(hands(1, 1));
+    store.resolve(item, &Answer::Once, &anna(), noon()).await.expect("resolved");
+    let run = store.run(asking.run.id).await.expect("read").expect("there");
+    assert_eq!(run.state, RunState::Running, "it is nowhere ready and not taken");
+    let given = store.handed_out().await;
+    assert_eq!((given.answered[0].run.id, given.fresh.len()), (asking.run.id, 0));
+    assert!(given.answered[0].journal.iter().any(|fact| matches!(fact.fact, Fact::Answered { .. })));
+    assert_eq!(claim(&store, at("2026-03-03T13:00:00Z"), noon()).await.created, 1);
+    let given = store.take_back_hands().await;
+    assert_eq!(given.fresh[0].run.task_name, name("due"));
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.begin_life("second", later(noon(), 7200)).await.expect("begun").interrupted, 2);
+}
+
+pub async fn hands_are_given_what_they_can_hold_and_nothing_once_taken_back(place: &impl Place) {
+    let store = place.open().await;
+    let mut wide = spec("wide", vec![]);
+    wide.overlap = Overlap::Allow { max: 9 };
+    save(&store, &wide, noon()).await;
+    let run = async || store.run_now(&name("wide"), "anna", None, noon()).await.expect("queued");
+    store.leave_hands(hands(1, 1));
+    let first = run().await;
+    let second = run().await;
+    let given = store.take_back_hands().await;
+    assert_eq!(
+        given.fresh.iter().map(|taken| taken.run.id).collect::<Vec<_>>(),
+        [first],
+        "the kept one is for answers"
+    );
+    let third = run().await;
+    assert!(store.take_back_hands().await.is_empty());
+    let left: Vec<_> = take(&store, noon()).await.into_iter().map(|taken| taken.run.id).collect();
+    assert_eq!(left, [second, third]);
+}
+
+pub async fn hands_are_given_nothing_while_all_is_paused_and_nothing_that_needs_the_network(place: &impl Place) {
+    let store = place.open().await;
+    let mut job = spec("job", vec![]);
+    job.needs = vec![Need::Network];
+    save(&store, &job, noon()).await;
+    save(&store, &spec("asks", vec![]), noon()).await;
+    let asking = begin(&store, "asks", noon()).await;
+    let item = park(&store, &asking, &[call(0, "x")], noon()).await[0];
+    store.leave_hands(hands(5, 5));
+    store.run_now(&name("job"), "anna", None, noon()).await.expect("queued");
+    store.pause_all("anna", noon()).await.expect("paused");
+    store.resolve(item, &Answer::Once, &anna(), noon()).await.expect("resolved");
+    assert!(store.take_back_hands().await.is_empty());
+    store.resume_all(noon()).await.expect("resumed");
+    assert_eq!(take(&store, noon()).await.len(), 2);
+}
+
+pub async fn a_fact_that_is_undone_hands_nothing_out(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("asks", vec![]), noon()).await;
+    let asking = begin(&store, "asks", noon()).await;
+    let item = park(&store, &asking, &[call(0, "x")], noon()).await[0];
+    store.leave_hands(hands(1, 1));
+    store.resolve(item, &Answer::Acknowledge, &anna(), noon()).await.expect_err("an approval takes no such answer");
+    assert!(store.take_back_hands().await.is_empty());
+    assert!(matches!(store.run(asking.run.id).await.expect("read").expect("there").state, RunState::Parked { .. }));
+}
+
+pub async fn of_many_that_become_ready_at_once_some_are_handed_out_and_none_is_forgotten(place: &impl Place) {
+    let store = place.open().await;
+    for index in 0..20 {
+        save(&store, &spec(&format!("due-{index}"), vec![cron("0 13 * * *")]), noon()).await;
+    }
+    store.leave_hands(hands(20, 2));
+    let due = at("2026-03-03T13:00:00Z");
+    assert_eq!(claim(&store, due, noon()).await.created, 20);
+    let given = store.take_back_hands().await.fresh.len();
+    assert!((1..20).contains(&given), "{given}: what is due together does not wait until all are handed out");
+    assert!(store.wake_times().await.expect("read").ready);
+    assert_eq!(given + take(&store, due).await.len(), 20);
 }

@@ -8,6 +8,7 @@ use ow_model::{CallHash, TaskId, TaskSpec};
 use ow_schedule::Schedule;
 use tokio::sync::watch;
 
+use super::hands::Hands;
 use super::rules::NoRules;
 use super::watchers::Watchers;
 use crate::RouteItems;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) backups: AtomicUsize,
     pub(crate) watchers: Watchers,
     pub(crate) no_rules: NoRules,
+    pub(crate) hands: Hands,
     pub(crate) arguments: RwLock<ShownArguments>,
     pub(crate) router: RwLock<Router>,
     /// Grows with what is put into the outbox.

@@ -21,7 +21,7 @@ use super::stream::tell;
 use super::tasks::{self, Head};
 use super::view::{Broken, Record, Source, View, json, maybe_micros, micros};
 use super::writer::Tx;
-use crate::{Page, PageRequest, RunFilter, StoreError, TakenRun, TaskError};
+use crate::{FreeHands, HandedOut, Page, PageRequest, RunFilter, StoreError, TakenRun, TaskError};
 
 const RUNS: Source = Source { table: "runs", key: 1 };
 
@@ -162,6 +162,7 @@ pub(crate) fn create_run(tx: &mut Tx<'_>, new: &NewRun<'_>, now: Timestamp) -> R
         tx.change("INSERT INTO run_events (run, event) VALUES (?1, ?2)", params![order, event.0])?;
         tx.change("UPDATE events SET state = 1 WHERE id = ?1", [event.0])?;
     }
+    tx.group.ready |= not_before.is_none();
     tell_run(tx, "run.queued", *id, &json!({ "task": task_name, "cause": cause }), now)?;
     Ok(order)
 }
@@ -185,6 +186,7 @@ pub(crate) fn queue_again(tx: &mut Tx<'_>, row: &RunRow, answered: bool, now: Ti
     if row.chat {
         sessions::note_queued(tx, row.run.order, now)?;
     }
+    tx.group.ready = true;
     let payload = json!({ "task": row.run.task_name, "answered": answered });
     tell_run(tx, "run.queued", row.run.id, &payload, now)
 }
@@ -221,32 +223,65 @@ pub(crate) const FREE: &str = "state = 'queued' AND not_before IS NULL AND chat 
         + (SELECT count(*) FROM runs p WHERE p.task = q.task AND p.state = 'parked' AND p.holds = q.counts_parked
            AND q.counts_parked = 1))";
 
-pub(crate) struct Hands {
+/// How many runs are taken at most.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
     pub(crate) answered: usize,
     pub(crate) fresh: usize,
+    /// Both together.
+    pub(crate) all: usize,
     pub(crate) network: bool,
 }
 
-pub(crate) fn take_runs(tx: &mut Tx<'_>, hands: &Hands, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {
-    tx.memory.shared.network.store(hands.network, Ordering::Relaxed);
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) answered: Vec<TakenRun>,
+    pub(crate) fresh: Vec<TakenRun>,
+}
+
+pub(crate) fn take_runs(tx: &mut Tx<'_>, wanted: Wanted, now: Timestamp) -> Result<Taken, StoreError> {
+    tx.memory.shared.network.store(wanted.network, Ordering::Relaxed);
     if paused_all(tx)?.is_some() {
-        return Ok(vec![]);
+        return Ok(Taken::default());
     }
     time_has_come(tx, now)?;
+    take_ready(tx, wanted, now)
+}
+
+fn take_ready(tx: &mut Tx<'_>, wanted: Wanted, now: Timestamp) -> Result<Taken, StoreError> {
+    let answered = take_some(tx, true, wanted.answered.min(wanted.all), wanted.network, now)?;
+    let left = wanted.all.saturating_sub(answered.len());
+    let fresh = take_some(tx, false, wanted.fresh.min(left), wanted.network, now)?;
+    Ok(Taken { answered, fresh })
+}
+
+fn take_some(
+    tx: &mut Tx<'_>,
+    answered: bool,
+    limit: usize,
+    network: bool,
+    now: Timestamp,
+) -> Result<Vec<TakenRun>, StoreError> {
+    let sql = format!("SELECT ord FROM runs q WHERE {FREE} AND answered = ?2 ORDER BY ord LIMIT 1");
     let mut taken = vec![];
-    for (answered, hands_left) in [(true, hands.answered), (false, hands.fresh)] {
-        let mut left = hands_left;
-        while left > 0 {
-            // One at a time: each that is taken may close its group to the next.
-            let sql = format!("SELECT ord FROM runs q WHERE {FREE} AND answered = ?2 ORDER BY ord LIMIT 1");
-            let Some(order) = tx.value::<i64>(&sql, params![hands.network, answered])? else { break };
-            if let Some(run) = take(tx, order, now)? {
-                taken.push(run);
-                left -= 1;
-            }
-        }
+    while taken.len() < limit {
+        // One at a time: each that is taken may close its group to the next.
+        let Some(order) = tx.value::<i64>(&sql, params![network, answered])? else { break };
+        taken.extend(take(tx, order, now)?);
     }
     Ok(taken)
+}
+
+/// What became ready is taken by free hands. Runs that need the network are left to who has looked for one.
+pub(crate) fn hand_out(tx: &mut Tx<'_>, free: FreeHands) -> Result<HandedOut, StoreError> {
+    if paused_all(tx)?.is_some() {
+        return Ok(HandedOut::default());
+    }
+    let (now, all) = (tx.memory.latest, free.any + free.kept);
+    let wanted = Wanted { answered: all, fresh: free.any, all, network: false };
+    let Taken { answered, fresh } = take_ready(tx, wanted, now)?;
+    let chats = take_ready_chats(tx, free.chats, now)?;
+    Ok(HandedOut { answered, fresh, chats })
 }
 
 /// Hands out chats that have something to do: who has waited longest goes first.
@@ -255,6 +290,13 @@ pub(crate) fn take_chats(tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Resul
         return Ok(vec![]);
     }
     time_has_come(tx, now)?;
+    take_ready_chats(tx, limit, now)
+}
+
+fn take_ready_chats(tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<Vec<TakenRun>, StoreError> {
+    if limit == 0 {
+        return Ok(vec![]);
+    }
     let ready: Vec<i64> = tx.column(
         "SELECT r.ord FROM runs r LEFT JOIN sessions s ON s.run = r.ord
          WHERE r.state = 'queued' AND r.not_before IS NULL AND r.chat = 1 ORDER BY s.queued_at, r.ord LIMIT ?1",

@@ -13,6 +13,7 @@ use ow_model::SessionId;
 
 use super::damage;
 use super::fault::{Located, Lost};
+use super::hands::HandOut;
 use super::log::Log;
 use super::memory::Memory;
 use super::view::View;
@@ -56,6 +57,8 @@ pub(crate) struct Group {
     pub(crate) rule_added: bool,
     /// Something was put into the outbox. Once too often costs a look.
     pub(crate) outbox: bool,
+    /// A run became ready. Once too often costs a look.
+    pub(crate) ready: bool,
     /// Bytes of long texts, for the checkpoint.
     pub(crate) bytes: u64,
     /// Sessions whose watchers will look again. One too many costs a look, so an undone fact takes none back.
@@ -247,47 +250,57 @@ impl Desk {
         self.changes = changes;
     }
 
-    fn perform(&mut self, facts: &mut [Box<dyn Fact>], group: &mut Group) -> Result<(), Lost> {
-        let lost = |error: rusqlite::Error| {
-            let error = StoreError::from(error);
-            Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string()))
-        };
-        self.statement("BEGIN IMMEDIATE").map_err(lost)?;
+    fn perform(&mut self, facts: &mut Vec<Box<dyn Fact>>, group: &mut Group) -> Result<(), Lost> {
+        self.statement("BEGIN IMMEDIATE").map_err(failed)?;
         let mut stands = false;
-        for fact in facts {
-            self.statement("SAVEPOINT fact").map_err(lost)?;
-            let (head, unlinks) = (group.stream_head, group.unlink.len());
-            let mut tx = Tx { view: View::new(&self.db), memory: &mut self.memory, group: &mut *group };
-            let performed = fact.perform(&mut tx);
-            let broken = tx.view.take_broken();
-            if self.db.is_autocommit() {
-                // SQLite gave up the whole transaction (a full disk, a failed write): nothing of it stands.
-                let cause = performed.err().flatten();
-                return Err(cause.unwrap_or_else(|| Lost::Failed("the transaction was given up".into())));
-            }
-            if performed.is_err() {
-                group.stream_head = head;
-                group.unlink.truncate(unlinks);
-                self.memory.forget();
-                self.statement("ROLLBACK TO fact").map_err(lost)?;
-            }
-            stands |= performed.is_ok();
-            if !broken.is_empty() && (stands || self.has_written) {
-                stands = true;
-                self.memory.forget();
-                let mut tx = Tx { view: View::new(&self.db), memory: &mut self.memory, group: &mut *group };
-                damage::set_aside(&mut tx, &broken)
-                    .map_err(|error| Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string())))?;
-            }
-            self.statement("RELEASE fact").map_err(lost)?;
+        for fact in facts.iter_mut() {
+            stands |= self.perform_one(&mut **fact, group, stands)?;
+        }
+        if stands
+            && group.ready
+            && let Some(hand_out) = HandOut::begin(&self.memory.shared)
+        {
+            facts.push(Box::new(hand_out));
+            let fact = facts.last_mut().expect("pushed just above");
+            self.perform_one(&mut **fact, group, stands)?;
         }
         if !stands {
             // Nothing of the group is to be kept: not a byte is written.
-            return self.statement("ROLLBACK").map_err(lost);
+            return self.statement("ROLLBACK").map_err(failed);
         }
-        self.statement("COMMIT").map_err(lost)?;
+        self.statement("COMMIT").map_err(failed)?;
         self.has_written = true;
         Ok(())
+    }
+
+    /// Performs a fact in a savepoint of its own; whether something of it is to be kept. An error: nothing of its group is.
+    fn perform_one(&mut self, fact: &mut dyn Fact, group: &mut Group, others_stand: bool) -> Result<bool, Lost> {
+        self.statement("SAVEPOINT fact").map_err(failed)?;
+        let (head, unlinks) = (group.stream_head, group.unlink.len());
+        let mut tx = Tx { view: View::new(&self.db), memory: &mut self.memory, group: &mut *group };
+        let performed = fact.perform(&mut tx);
+        let broken = tx.view.take_broken();
+        if self.db.is_autocommit() {
+            // SQLite gave up the whole transaction (a full disk, a failed write): nothing of it stands.
+            let cause = performed.err().flatten();
+            return Err(cause.unwrap_or_else(|| Lost::Failed("the transaction was given up".into())));
+        }
+        let mut stands = performed.is_ok();
+        if !stands {
+            group.stream_head = head;
+            group.unlink.truncate(unlinks);
+            self.memory.forget();
+            self.statement("ROLLBACK TO fact").map_err(failed)?;
+        }
+        if !broken.is_empty() && (stands || others_stand || self.has_written) {
+            stands = true;
+            self.memory.forget();
+            let mut tx = Tx { view: View::new(&self.db), memory: &mut self.memory, group: &mut *group };
+            damage::set_aside(&mut tx, &broken)
+                .map_err(|error| Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string())))?;
+        }
+        self.statement("RELEASE fact").map_err(failed)?;
+        Ok(stands)
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<()> {
@@ -316,6 +329,11 @@ impl Desk {
             warn!(%error, "the store's log could not be moved into its file");
         }
     }
+}
+
+fn failed(error: rusqlite::Error) -> Lost {
+    let error = StoreError::from(error);
+    Lost::of(&error).unwrap_or_else(|| Lost::Failed(error.to_string()))
 }
 
 impl<'a> Deref for Tx<'a> {
