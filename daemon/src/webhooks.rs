@@ -104,8 +104,8 @@ impl Deliveries for Desk {
     }
 
     async fn accept(&self, delivery: NewDelivery) -> Result<Taken, StoreError> {
-        let NewDelivery { hook, key, data } = delivery;
-        let Delivered { new, known, unwanted } = self.automation.deliver(&Delivery { hook, key, data }).await?;
+        let NewDelivery { hook, key, signed, data } = delivery;
+        let Delivered { new, known, unwanted } = self.automation.deliver(&Delivery { hook, key, signed, data }).await?;
         Ok(match (new + unwanted, known) {
             (0, 0) => Taken::Nowhere,
             (0, _) => Taken::Known,

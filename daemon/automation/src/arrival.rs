@@ -75,7 +75,8 @@ pub(crate) async fn accept(
     for offered in store.offer_events(&offers, now).await? {
         match offered {
             Offered::New => delivered.new += 1,
-            Offered::Known => delivered.known += 1,
+            // Its record says that it is one that came before.
+            Offered::Known | Offered::Repeated => delivered.known += 1,
             Offered::Unwanted => delivered.unwanted += 1,
         }
     }
@@ -85,6 +86,7 @@ pub(crate) async fn accept(
 fn offer(task: &TaskRow, arrival: &Arrival) -> Offer {
     Offer {
         unwanted: None,
+        twin: None,
         event: NewEvent {
             task: task.spec.name.clone(),
             key: arrival.key.clone(),

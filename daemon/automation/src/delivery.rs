@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 pub struct Delivery {
     pub hook: WebhookName,
     pub key: EventKey,
+    /// What was signed, if the same under another key is this delivery again.
+    pub signed: Option<String>,
     /// What templates read as `event`: an object. Outside content.
     pub data: Value,
 }
@@ -41,6 +43,7 @@ pub(crate) async fn accept(store: &dyn Store, delivery: &Delivery, now: Timestam
 fn offer(task: &TaskRow, delivery: &Delivery) -> Offer {
     Offer {
         unwanted: wants(&task.spec.triggers, delivery).err(),
+        twin: delivery.signed.as_ref().map(|signed| format!("{}:{signed}", delivery.hook.source())),
         event: NewEvent {
             task: task.spec.name.clone(),
             key: delivery.key.clone(),
@@ -91,6 +94,7 @@ pub(crate) async fn accept_post(store: &dyn Store, posted: &Posted, now: Timesta
         .iter()
         .map(|task| Offer {
             unwanted: wants_post(&task.spec.triggers, posted).err(),
+            twin: None,
             event: NewEvent {
                 task: task.spec.name.clone(),
                 key: posted.key.clone(),
@@ -138,7 +142,8 @@ fn counted(offered: Vec<Offered>) -> Delivered {
     for offered in offered {
         match offered {
             Offered::New => delivered.new += 1,
-            Offered::Known => delivered.known += 1,
+            // Its record says that it is one that came before.
+            Offered::Known | Offered::Repeated => delivered.known += 1,
             Offered::Unwanted => delivered.unwanted += 1,
         }
     }
@@ -184,6 +189,7 @@ mod tests {
         Delivery {
             hook: "ci".parse().expect("a name"),
             key: EventKey("webhook:ci:id:1".into()),
+            signed: None,
             data: json!({ "name": "push", "payload": { "ref": "refs/heads/main", "n": 3 }, "headers": { "x_a": "1" } }),
         }
     }

@@ -70,6 +70,7 @@ macro_rules! store_conformance {
             a_clock_set_back_fires_nothing_twice
             an_event_is_accepted_once
             an_unwanted_event_has_its_record_and_is_new_once_it_is_wanted
+            an_event_that_is_another_one_again_is_skipped_with_a_record
             events_wait_for_a_running_run_and_go_to_the_next_together
             events_outlive_a_restart_and_a_pause
             startup_fires_once_a_life

@@ -120,6 +120,8 @@ pub enum Offered {
     Known,
     /// The task has a record of it, and no run.
     Unwanted,
+    /// Likewise: it is another one again, under another key.
+    Repeated,
 }
 
 /// An event that came for a task.
@@ -128,6 +130,8 @@ pub struct Offer {
     pub event: NewEvent,
     /// Why the task does not want it; none: it does.
     pub unwanted: Option<String>,
+    /// What another event of this task must not have in common with it: the second is skipped.
+    pub twin: Option<String>,
 }
 
 /// What is known of an event.

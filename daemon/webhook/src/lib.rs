@@ -24,13 +24,14 @@ mod keys;
 mod profile;
 mod verify;
 
+mod json;
 mod payload;
 mod sign;
 
 pub use headers::Headers;
 pub use keys::Keys;
 pub use payload::{Body, Payload, PayloadError, payload};
-pub use profile::{Profile, Scheme};
+pub use profile::{Profile, Scheme, ToldApart};
 pub use sign::{Sample, sample, sign};
 pub use verify::{Delivery, Refusal, verify};
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use url::form_urlencoded;
 
+use crate::json::unambiguous;
 use crate::{Delivery, Headers, Keys, Profile, Scheme};
 
 /// Headers that prove something, and nothing else; a task has no use for them.
@@ -40,30 +41,30 @@ pub enum Body {
     Bytes(String),
 }
 
-/// Why a body cannot be what its sender says it is.
+/// Why a body is not taken.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("the body is not the JSON that its content type says: {why}")]
-pub struct PayloadError {
-    pub why: String,
+pub enum PayloadError {
+    #[error("the body is not the JSON that its content type says: {why}")]
+    NotJson { why: String },
+    #[error("the body is JSON that not all readers read alike: {why}")]
+    Ambiguous { why: String },
 }
 
 /// Reads a body by its content type: a form, JSON, or, of any other type, JSON if it is some.
 ///
 /// A number that JSON's readers would round becomes its digits as a text. A form whose only field is `payload` is
-/// the JSON in that field, as GitHub and Slack send it.
+/// the JSON in that field, as GitHub and Slack send it. JSON in which a name stands twice in one object is refused
+/// wherever it stands.
 pub fn payload(headers: &Headers, body: &[u8]) -> Result<Payload, PayloadError> {
     let kind = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| value).unwrap_or_default();
     let kind = String::from_utf8_lossy(kind);
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let value = if kind == "application/x-www-form-urlencoded" {
-        form(body)
+        form(body)?
     } else {
         match json(body) {
-            Ok(value) => value,
-            Err(error) if kind == "application/json" || kind.ends_with("+json") => {
-                return Err(PayloadError { why: error.to_string() });
-            }
-            Err(_) => Value::Null,
+            Err(PayloadError::NotJson { .. }) if kind != "application/json" && !kind.ends_with("+json") => Value::Null,
+            read => read?,
         }
     };
     let body = match std::str::from_utf8(body) {
@@ -119,7 +120,7 @@ impl Payload {
     }
 }
 
-fn form(body: &[u8]) -> Value {
+fn form(body: &[u8]) -> Result<Value, PayloadError> {
     let mut fields = Map::new();
     for (name, value) in form_urlencoded::parse(body) {
         let value = Value::String(value.into_owned());
@@ -129,21 +130,25 @@ fn form(body: &[u8]) -> Value {
             Some(known) => *known = Value::Array(vec![known.take(), value]),
         }
     }
-    if let (1, Some(Value::String(text))) = (fields.len(), fields.get("payload"))
-        && let Ok(value) = json(text.as_bytes())
-    {
-        return value;
+    if let (1, Some(Value::String(text))) = (fields.len(), fields.get("payload")) {
+        match json(text.as_bytes()) {
+            Err(PayloadError::NotJson { .. }) => {}
+            read => return read,
+        }
     }
-    Value::Object(fields)
+    Ok(Value::Object(fields))
 }
 
-fn json(body: &[u8]) -> Result<Value, serde_json::Error> {
+fn json(body: &[u8]) -> Result<Value, PayloadError> {
     // The text is JSON before it is walked, so that its strings and numbers are where they seem to be.
-    let _: IgnoredAny = serde_json::from_slice(body)?;
-    match with_exact_numbers(body) {
-        Some(rewritten) => serde_json::from_slice(&rewritten),
-        None => serde_json::from_slice(body),
-    }
+    let _: IgnoredAny =
+        serde_json::from_slice(body).map_err(|error| PayloadError::NotJson { why: error.to_string() })?;
+    let rewritten = with_exact_numbers(body);
+    unambiguous(rewritten.as_deref().unwrap_or(body)).map_err(|error| {
+        let why = error.to_string();
+        // What may be skipped need not be what can be kept: half of a surrogate pair.
+        if error.is_data() { PayloadError::Ambiguous { why } } else { PayloadError::NotJson { why } }
+    })
 }
 
 /// The same JSON with quotes around each number that would be rounded; none: there is no such number.

@@ -71,6 +71,19 @@ pub struct Scheme {
     pub id_header: Option<String>,
     /// Likewise what kind of event it is.
     pub event_header: Option<String>,
+    /// For `github`, whose signature covers neither an id nor a time.
+    pub told_apart: ToldApart,
+}
+
+/// By what deliveries are told apart that nothing signed tells apart.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToldApart {
+    /// By the sender's own name for each. Who has recorded a request can make it again under another.
+    #[default]
+    ById,
+    /// By the body: two events that say the same count as one.
+    ByBody,
 }
 
 impl Scheme {
@@ -83,6 +96,7 @@ impl Scheme {
             timestamp_header: "X-Timestamp".into(),
             id_header: None,
             event_header: None,
+            told_apart: ToldApart::ById,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::sign::hex;
-use crate::{Headers, ID_LIMIT, Keys, Profile, Scheme};
+use crate::{Headers, ID_LIMIT, Keys, Profile, Scheme, ToldApart};
 
 /// How far a signed time may lie from the present, before and after, in milliseconds.
 const WINDOW: i64 = 300_000;
@@ -20,6 +20,9 @@ const SIGNATURES_LIMIT: usize = 16;
 pub struct Delivery {
     /// What makes it the same delivery again, for one hook. None: its sender gives no way to tell.
     pub key: Option<String>,
+    /// What its signature covers, where that is its time and not its id: the same under another id is no other delivery,
+    /// but this one, made again by somebody who has recorded it.
+    pub signed: Option<String>,
     /// The sender's own name for it.
     pub id: Option<String>,
     /// What kind of event it is, in the sender's words.
@@ -94,7 +97,12 @@ impl Request<'_> {
         self.made_by_key(&[self.body], &mac)?;
         let id = self.id("X-GitHub-Delivery")?;
         Ok(Delivery {
-            key: Some(named_or(id.as_deref(), || self.of_body(""))),
+            key: Some(match self.scheme.told_apart {
+                ToldApart::ById => named_or(id.as_deref(), || self.of_body("")),
+                ToldApart::ByBody => self.of_body(""),
+            }),
+            // It signs no time: the same body may be another event.
+            signed: None,
             id,
             event: self.word("X-GitHub-Event")?,
         })
@@ -108,11 +116,11 @@ impl Request<'_> {
         }
         self.token(self.headers.one("X-Gitlab-Token")?)?;
         if let Some(id) = self.id("Idempotency-Key")? {
-            return Ok(Delivery { key: Some(named(&id)), id: Some(id), event });
+            return Ok(Delivery { key: Some(named(&id)), signed: None, id: Some(id), event });
         }
         // Events that follow from one another share this id; a delivery that is made again has its body, too.
         let id = self.id("X-Gitlab-Event-UUID")?;
-        Ok(Delivery { key: id.as_deref().map(|id| self.of_body(id)), id, event })
+        Ok(Delivery { key: id.as_deref().map(|id| self.of_body(id)), signed: None, id, event })
     }
 
     fn stripe(&self) -> Result<Delivery, Refusal> {
@@ -140,7 +148,8 @@ impl Request<'_> {
         // A retry of Stripe's has the event's id and a signature of its own time.
         let about = self.json::<Stripe>();
         let id = about.id.filter(|id| is_id(id));
-        Ok(Delivery { key: Some(named_or(id.as_deref(), || self.of_body(time))), id, event: about.kind })
+        let key = Some(named_or(id.as_deref(), || self.of_body(time)));
+        Ok(Delivery { key, signed: None, id, event: about.kind })
     }
 
     fn slack(&self) -> Result<Delivery, Refusal> {
@@ -153,7 +162,7 @@ impl Request<'_> {
         let about = self.json::<Slack>();
         let id = about.event_id.filter(|id| is_id(id));
         let event = about.event.and_then(|event| event.kind).or(about.kind);
-        Ok(Delivery { key: Some(named_or(id.as_deref(), || self.of_body(time))), id, event })
+        Ok(Delivery { key: Some(named_or(id.as_deref(), || self.of_body(time))), signed: None, id, event })
     }
 
     fn linear(&self) -> Result<Delivery, Refusal> {
@@ -163,7 +172,9 @@ impl Request<'_> {
         let at = self.json::<Linear>().webhook_timestamp.ok_or(Refusal::NoTime)?;
         self.fresh(at, LINEAR_WINDOW)?;
         let id = self.id("Linear-Delivery")?;
-        Ok(Delivery { key: Some(named_or(id.as_deref(), || self.of_body(""))), id, event: self.word("Linear-Event")? })
+        let signed = self.of_body("");
+        let key = Some(named_or(id.as_deref(), || signed.clone()));
+        Ok(Delivery { key, signed: Some(signed), id, event: self.word("Linear-Event")? })
     }
 
     fn standard(&self) -> Result<Delivery, Refusal> {
@@ -197,7 +208,7 @@ impl Request<'_> {
         }
         self.fresh(at, WINDOW)?;
         let event = self.json::<Stripe>().kind;
-        Ok(Delivery { key: Some(named(&id)), id: Some(id), event })
+        Ok(Delivery { key: Some(named(&id)), signed: None, id: Some(id), event })
     }
 
     fn generic(&self) -> Result<Delivery, Refusal> {
@@ -207,7 +218,9 @@ impl Request<'_> {
         self.made_by_key(&[time.as_bytes(), b".", self.body], &mac)?;
         self.fresh(at, WINDOW)?;
         let id = self.named_id()?;
-        Ok(Delivery { key: Some(named_or(id.as_deref(), || self.of_body(time))), id, event: self.named_event()? })
+        let signed = self.of_body(time);
+        let key = Some(named_or(id.as_deref(), || signed.clone()));
+        Ok(Delivery { key, signed: Some(signed), id, event: self.named_event()? })
     }
 
     fn bearer(&self) -> Result<Delivery, Refusal> {
@@ -224,7 +237,7 @@ impl Request<'_> {
         };
         self.token(token)?;
         let id = self.named_id()?;
-        Ok(Delivery { key: id.as_deref().map(named), id, event: self.named_event()? })
+        Ok(Delivery { key: id.as_deref().map(named), signed: None, id, event: self.named_event()? })
     }
 
     fn made_by_key(&self, parts: &[&[u8]], mac: &[u8]) -> Result<(), Refusal> {

@@ -26,6 +26,16 @@ per-minute = 5
 [webhook.bare]
 profile = "github"
 secret = "nobody_set_this"
+
+[webhook.named]
+profile = "generic"
+secret = "hook"
+id-header = "X-Id"
+
+[webhook.bodies]
+profile = "github"
+secret = "hook"
+told-apart = "by-body"
 "#;
 
 /// A home whose task `taker` runs on the hooks `github` and `generic`.
@@ -37,6 +47,7 @@ fn home() -> Scratch {
         "taker",
         "events = { each = 1000 }\noverlap = \"queue\"\n[[trigger]]\nwebhook = \"github\"\n\
          [[trigger]]\nwebhook = \"generic\"\n[[trigger]]\nwebhook = \"bare\"\n\
+         [[trigger]]\nwebhook = \"named\"\n[[trigger]]\nwebhook = \"bodies\"\n\
          [[step]]\ntool = \"shell\"\nargs = { argv = [\"pwd\"] }\n",
     );
     scratch
@@ -215,6 +226,51 @@ fn a_delivery_comes_once_over_restarts_and_each_other_one_too() {
     };
     assert_eq!((unnamed(b"{}"), unnamed(b"{}"), unnamed(b"{} ")), (202, 200, 202));
     runs_become(&owd, 4);
+}
+
+#[test]
+fn a_recorded_delivery_that_is_made_again_under_another_id_runs_nothing_and_has_a_record() {
+    let scratch = home();
+    let owd = scratch.start();
+    let signed_at = now().to_string();
+    let send_at = |owd: &Owd, time: &str, delivery: &str| {
+        let signature = hmac_hex(SECRET, format!("{time}.{{}}").as_bytes());
+        let headers = [("X-Timestamp", time), ("X-Signature", signature.as_str()), ("X-Id", delivery)];
+        send(owd, "/hooks/named", &headers, b"{}").status
+    };
+    assert_eq!(send_at(&owd, &signed_at, "d-1"), 202);
+    owd.kill();
+    let owd = scratch.start();
+    assert_eq!(send_at(&owd, &signed_at, "d-2"), 200, "the same signed time and body");
+    // Who signs the same words at another time has something new to say, and a retry is signed anew, too.
+    let earlier = (now() - 30).to_string();
+    assert_eq!((send_at(&owd, &earlier, "d-3"), send_at(&owd, &(now() - 60).to_string(), "d-3")), (202, 200));
+    runs_become(&owd, 2);
+    let records = owd.owctl.json(&["why", "taker"])["records"].take();
+    let again = records.as_array().into_iter().flatten().find(|record| record["key"] == "webhook:named:id:d-2");
+    let again = again.expect("a record");
+    assert_eq!(again["disposition"], "skipped", "{again}");
+    assert!(again.to_string().contains("was delivered before, under another id"), "{again}");
+
+    // GitHub signs no time: only where the hook says so is the same body the same delivery.
+    let body = |delivery: &str, body: &[u8]| {
+        let signature = format!("sha256={}", hmac_hex(SECRET, body));
+        let headers = [("X-Hub-Signature-256", signature.as_str()), ("X-GitHub-Delivery", delivery)];
+        send(&owd, "/hooks/bodies", &headers, body).status
+    };
+    assert_eq!((body("d-1", b"{}"), body("d-2", b"{}"), body("d-2", b"[]")), (202, 200, 202));
+    runs_become(&owd, 4);
+}
+
+#[test]
+fn json_that_readers_could_read_otherwise_is_refused_and_the_person_sees_why() {
+    let scratch = home();
+    let owd = scratch.start();
+    assert_eq!(github(&owd, "d-1", br#"{"ref":"refs/heads/main","ref":"refs/heads/evil"}"#), 400);
+    assert_eq!(github(&owd, "d-1", br#"{"ref":"refs/heads/main"}"#), 202, "what was refused was not taken");
+    runs_become(&owd, 1);
+    let listed = owd.owctl.ok(&["--json", "webhook", "list"]);
+    assert!(listed.contains("the name `ref` stands twice in one object"), "{listed}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ow_model::WebhookName;
-use ow_webhook::{Profile, Scheme};
+use ow_webhook::{Profile, Scheme, ToldApart};
 use serde::Serialize;
 use toml::de::DeValue;
 
@@ -47,6 +47,9 @@ pub struct WebhookConfig {
     pub id_header: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_header: Option<String>,
+    /// Of the profile `github` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_apart: Option<ToldApart>,
 }
 
 impl ListenerConfig {
@@ -66,6 +69,7 @@ impl WebhookConfig {
             timestamp_header: self.timestamp_header.clone().unwrap_or(usual.timestamp_header),
             id_header: self.id_header.clone(),
             event_header: self.event_header.clone(),
+            told_apart: self.told_apart.unwrap_or_default(),
             profile: self.profile,
         }
     }
@@ -133,6 +137,7 @@ pub(super) fn webhooks(section: &Section<'_, '_>) -> BTreeMap<WebhookName, Webho
         let timestamp_header = header("timestamp-header", &[Profile::Generic]);
         let id_header = header("id-header", &[Profile::Generic, Profile::Bearer]);
         let event_header = header("event-header", &[Profile::Generic, Profile::Bearer]);
+        let told_apart = told_apart(&hook, profile);
         hook.finish();
         if let (Some(name), Some(profile)) = (name, profile) {
             let made = WebhookConfig {
@@ -144,11 +149,27 @@ pub(super) fn webhooks(section: &Section<'_, '_>) -> BTreeMap<WebhookName, Webho
                 timestamp_header,
                 id_header,
                 event_header,
+                told_apart,
             };
             webhooks.insert(name, made);
         }
     }
     webhooks
+}
+
+/// By what deliveries are told apart, where the profile leaves a choice.
+fn told_apart(hook: &Section<'_, '_>, profile: Option<Profile>) -> Option<ToldApart> {
+    let remedy = "write \"by-id\", or \"by-body\" where two events that say the same may count as one";
+    let found = hook.read("told-apart", remedy, |text| match text {
+        "by-id" => Ok(ToldApart::ById),
+        "by-body" => Ok(ToldApart::ByBody),
+        _ => Err("not a way to tell deliveries apart"),
+    })?;
+    if profile.is_some_and(|profile| profile != Profile::Github) {
+        let remedy = "remove it; it is for the profile `github`";
+        hook.document().fault(&found.place, "nothing to choose for this profile", remedy);
+    }
+    Some(found.value)
 }
 
 /// The name of a secret, or a list of them while one is replaced by the next.

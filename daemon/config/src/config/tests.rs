@@ -109,7 +109,17 @@ fn a_hook_has_a_profile_and_secrets_and_headers_of_its_own_only_where_it_chooses
             owd.toml:5:20: webhook.ci.signature-header = "X-Sig": a header that this profile does not choose; remove it; it is for the profile `generic`
             owd.toml:6:14: webhook.ci.body-limit = 17: not between 1 and 16; choose a number within these bounds
             owd.toml:7:14: webhook.ci.per-minute = 0: not between 1 and 1000000; choose a number within these bounds
-            owd.toml:8:1: webhook.ci.limit: unknown key; remove it, or use one of `body-limit`, `event-header`, `id-header`, `per-minute`, `profile`, `secret`, `signature-header`, `timestamp-header`
+            owd.toml:8:1: webhook.ci.limit: unknown key; remove it, or use one of `body-limit`, `event-header`, `id-header`, `per-minute`, `profile`, `secret`, `signature-header`, `timestamp-header`, `told-apart`
+        "#]],
+    );
+    let made =
+        hook("profile = \"github\"\nsecret = \"x\"\ntold-apart = \"by-body\"").expect("it is right").expect("a hook");
+    assert_eq!(made.scheme().told_apart, ow_webhook::ToldApart::ByBody);
+    faults(
+        "[webhook.ci]\nprofile = \"slack\"\nsecret = \"x\"\ntold-apart = \"by-id\"\n[webhook.b]\nprofile = \"github\"\nsecret = \"x\"\ntold-apart = \"never\"\n",
+        expect![[r#"
+            owd.toml:4:14: webhook.ci.told-apart = "by-id": nothing to choose for this profile; remove it; it is for the profile `github`
+            owd.toml:8:14: webhook.b.told-apart = "never": not a way to tell deliveries apart; write "by-id", or "by-body" where two events that say the same may count as one
         "#]],
     );
     faults(

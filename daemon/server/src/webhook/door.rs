@@ -51,6 +51,8 @@ pub struct SlackPost<'a> {
 pub struct NewDelivery {
     pub hook: WebhookName,
     pub key: EventKey,
+    /// What was signed, if the same under another key is this delivery again.
+    pub signed: Option<String>,
     /// What templates read as `event`.
     pub data: Value,
 }
@@ -147,6 +149,7 @@ impl Door {
         let key = delivery.key.clone().unwrap_or_else(|| format!("once:{}", RunId::random()));
         let new = NewDelivery {
             key: EventKey(format!("{}:{key}", settings.name.source())),
+            signed: delivery.signed.clone(),
             data: payload.into_event(settings.name.as_str(), &delivery, &headers, (&settings.scheme, &settings.keys)),
             hook: settings.name.clone(),
         };

@@ -141,6 +141,7 @@ pub async fn an_unwanted_event_has_its_record_and_is_new_once_it_is_wanted(place
     let offer = |task: &str, key: &str, unwanted: Option<&str>| Offer {
         event: event(task, key),
         unwanted: unwanted.map(str::to_owned),
+        twin: None,
     };
     let first = [offer("a", "1", Some("`when` is false")), offer("gone", "1", None), offer("a", "2", None)];
     let accepted = store.offer_events(&first, noon()).await.expect("offered");
@@ -163,6 +164,28 @@ pub async fn an_unwanted_event_has_its_record_and_is_new_once_it_is_wanted(place
 
     store.delete_task(&name("a"), later(noon(), 4)).await.expect("deleted");
     assert_eq!(listening(store.tasks_on("webhook:ci").await.expect("read")), Vec::<String>::new());
+}
+
+pub async fn an_event_that_is_another_one_again_is_skipped_with_a_record(place: &impl Place) {
+    let store = place.open().await;
+    let on = |hook: &str| Trigger::Webhook { hook: hook.parse().expect("a name"), when: None };
+    let task = save(&store, &spec("a", vec![on("ci")]), noon()).await;
+    save(&store, &spec("b", vec![on("ci")]), noon()).await;
+    let offer = |task: &str, key: &str, twin: &str| Offer {
+        event: event(task, key),
+        unwanted: None,
+        twin: Some(twin.to_owned()),
+    };
+    let offered = store.offer_events(&[offer("a", "1", "x"), offer("b", "1", "x")], noon()).await.expect("offered");
+    assert_eq!(offered, [Offered::New, Offered::New], "each task has it once");
+    let again = [offer("a", "1", "x"), offer("a", "2", "x"), offer("a", "3", "y")];
+    let offered = store.offer_events(&again, later(noon(), 1)).await.expect("offered");
+    assert_eq!(offered, [Offered::Known, Offered::Repeated, Offered::New]);
+    let fate = store.event_fate(task, &EventKey("2".into())).await.expect("read");
+    let Some(EventFate::Recorded(Disposition::Skipped { why })) = fate else { panic!("{fate:?}") };
+    assert!(why.contains("under another id"), "{why}");
+    let offered = store.offer_events(&again, later(noon(), 2)).await.expect("offered");
+    assert_eq!(offered, [Offered::Known; 3]);
 }
 
 pub async fn events_wait_for_a_running_run_and_go_to_the_next_together(place: &impl Place) {

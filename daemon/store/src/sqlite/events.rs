@@ -4,6 +4,7 @@ use ow_model::{
 };
 use rusqlite::params;
 
+use super::intake;
 use super::slots::{self, record_slot};
 use super::tasks::{self, Head};
 use super::view::{Source, View, json, micros};
@@ -48,15 +49,25 @@ pub(crate) fn accept(tx: &Tx<'_>, task: TaskId, event: &NewEvent, now: Timestamp
     Ok(Accepted::New)
 }
 
+/// Whose rows of the intake say what events of a task had in them that no other may have.
+const TWINS: &str = "twin:";
+const REPEATED: &str = "what its sender signed, with the time, was delivered before, under another id";
 /// What the record of an event begins with that its task did not want.
 const UNWANTED: &str = "not wanted: ";
 
 pub(crate) fn offer(tx: &mut Tx<'_>, offers: &[Offer], now: Timestamp) -> Result<Vec<Offered>, StoreError> {
     let mut offered = Vec::with_capacity(offers.len());
-    for Offer { event, unwanted } in offers {
+    for Offer { event, unwanted, twin } in offers {
         let Some(head) = tasks::live(tx, &event.task)? else { continue };
         offered.push(match (fate(tx, head.id, &event.key)?, unwanted) {
-            (None, None) => taken(accept(tx, head.id, event, now)?),
+            (None, None) => match twin {
+                Some(twin) if !intake::note(tx, &format!("{TWINS}{}", head.id.0), twin, now)? => {
+                    let disposition = Disposition::Skipped { why: REPEATED.into() };
+                    record_slot(tx, &head, &SlotKey::Event(event.key.clone()), &disposition, now)?;
+                    Offered::Repeated
+                }
+                _ => taken(accept(tx, head.id, event, now)?),
+            },
             (Some(EventFate::Recorded(Disposition::Skipped { why })), None) if why.starts_with(UNWANTED) => {
                 tx.change(
                     "DELETE FROM slots WHERE task = ?1 AND kind = 2 AND key = ?2",

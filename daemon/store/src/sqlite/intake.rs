@@ -22,6 +22,15 @@ pub(crate) fn take_in(
     Ok(if added == 0 { Accepted::Duplicate } else { Accepted::New })
 }
 
+/// Notes a key that needs no work; false: it was noted before.
+pub(crate) fn note(tx: &Tx<'_>, source: &str, key: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let added = tx.change(
+        "INSERT OR IGNORE INTO intake (source, key, payload, received_at) VALUES (?1, ?2, NULL, ?3)",
+        params![source, key, micros(now)],
+    )?;
+    Ok(added > 0)
+}
+
 pub(crate) fn waiting(view: &View<'_>, source: &str, limit: usize) -> Result<Vec<TakenIn>, StoreError> {
     view.rows(
         INTAKE,

@@ -56,6 +56,32 @@ fn json_is_read_strictly_where_the_sender_says_that_it_is_some() {
 }
 
 #[test]
+fn a_name_that_stands_twice_in_an_object_is_refused_whatever_the_type_says() {
+    let (form, json) = ("application/x-www-form-urlencoded", "application/json");
+    for (kind, body) in [
+        (json, r#"{"ref":"main","ref":"evil"}"#),
+        (json, r#"{"ref":"main","\u0072ef":"evil"}"#),
+        (json, r#"[{"a":[{"b":{"c":1,"d":2,"c":1}}]}]"#),
+        (json, r#"{"n":18446744073709551616,"":0,"":0}"#),
+        ("application/cloudevents+json", r#"{"a":1,"a":1}"#),
+        ("text/plain", r#"{"a":1,"a":1}"#),
+        ("", r#"{"a":1,"a":1}"#),
+        (form, "payload=%7B%22a%22%3A1%2C%22a%22%3A2%7D"),
+    ] {
+        let read = payload(&Headers::new([("Content-Type", kind)]), body.as_bytes());
+        assert!(matches!(read, Err(PayloadError::Ambiguous { .. })), "{kind}: {body}: {read:?}");
+    }
+    let told = payload(&Headers::new([("Content-Type", json)]), br#"{"a\n":1,"a\n":1}"#).expect_err("ambiguous");
+    assert_eq!(
+        told.to_string(),
+        "the body is JSON that not all readers read alike: the name `a\\n` stands twice in one object at line 1 column 14"
+    );
+    // The same name in different objects is none of this, nor are a form's fields, which become a list.
+    assert_eq!(read(json, r#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#)["a"]["a"], 1);
+    assert_eq!(read(form, "a=1&a=2"), json!({ "a": ["1", "2"] }));
+}
+
+#[test]
 fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
     let headers = Headers::new([
         ("X-GitHub-Event", "push"),
@@ -67,7 +93,7 @@ fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
         ("Accept", "a"),
         ("Accept", "b"),
     ]);
-    let delivery = Delivery { key: None, id: Some("1".into()), event: Some("push".into()) };
+    let delivery = Delivery { key: None, signed: None, id: Some("1".into()), event: Some("push".into()) };
     let event = |body: &[u8]| {
         let payload = payload(&headers, body).expect("a payload");
         payload.into_event("ci", &delivery, &headers, (&Scheme::of(Profile::Github), &Keys::new(["hidden"])))
@@ -85,7 +111,7 @@ fn the_body_stands_in_the_event_as_it_came_and_no_proof_does() {
 #[test]
 fn a_generic_hooks_own_signature_is_no_part_of_the_event() {
     let headers = Headers::new([("X-Acme-Seal", "5f70bf18"), ("X-Acme-Event", "paid")]);
-    let delivery = Delivery { key: None, id: None, event: None };
+    let delivery = Delivery { key: None, signed: None, id: None, event: None };
     let scheme = Scheme { signature_header: "X-Acme-Seal".into(), ..Scheme::of(Profile::Generic) };
     let payload = payload(&headers, b"{}").expect("a payload");
     let event = payload.into_event("acme", &delivery, &headers, (&scheme, &Keys::new(["hidden"])));
