@@ -21,7 +21,8 @@ use tracing::info;
 use crate::life::{Standing, hooks, load_secrets, policy_settings, show_arguments};
 use crate::log::Log;
 use crate::mail::MailRoom;
-use crate::{people, session};
+use crate::slack::SlackRoom;
+use crate::{people, restart, session};
 
 /// What [`OwdControl`] is made of.
 pub(crate) struct Facts {
@@ -40,6 +41,9 @@ pub(crate) struct Facts {
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) log: Log,
     pub(crate) mail: Arc<MailRoom>,
+    pub(crate) slack: Arc<SlackRoom>,
+    /// What owd was started with: some settings are read only then.
+    pub(crate) at_start: Config,
     pub(crate) started_at: Timestamp,
     pub(crate) stop: CancellationToken,
 }
@@ -93,6 +97,7 @@ impl OwdControl {
                 *facts.standing.write().expect("no holder panics") = Arc::new(Standing::new(config, defaults));
                 let standing = self.config();
                 facts.mail.apply(&standing.config, &secrets);
+                facts.slack.apply(&standing.config, &secrets);
                 facts.engine.reload(settings, secrets, Some(agents));
                 reopened.err().map(|error| format!("{error:#}")).into_iter().collect()
             }
@@ -188,7 +193,15 @@ impl Control for OwdControl {
             message: warning.message,
             hint: warning.hint,
         });
-        of_config.chain(of_automation).chain(self.facts.mail.desk.warnings()).collect()
+        let waiting =
+            restart::waiting(&self.facts.at_start, &self.config().config).into_iter().map(|setting| Warning {
+                kind: "restart".into(),
+                about: config_file.clone(),
+                message: format!("{setting} has changed since owd started, and is read only then"),
+                hint: Some("restart owd to have it used".into()),
+            });
+        let surfaces = self.facts.mail.desk.warnings().into_iter().chain(self.facts.slack.warnings());
+        of_config.chain(waiting).chain(of_automation).chain(surfaces).collect()
     }
 
     fn about(&self) -> About {
@@ -207,6 +220,7 @@ impl Control for OwdControl {
             zone: standing.config.timezone.0.clone(),
             workers: standing.config.scheduler.workers,
             stopping: facts.stop.is_cancelled(),
+            slack: facts.slack.about(),
         }
     }
 

@@ -34,6 +34,7 @@ use crate::detach::{DETACHED, READY_LINE};
 use crate::log::Log;
 use crate::mail::{MailDesk, MailRoom};
 use crate::people::{Accounts, mail_settings, person_of};
+use crate::slack::SlackRoom;
 
 /// Workers kept for runs that go on after an answer.
 const ANSWERED_WORKERS: usize = 2;
@@ -114,14 +115,9 @@ impl Life {
         let task_tools = ow_automation::register_task_tools(&mut toolbox);
         let secrets = load_secrets(&self.config, &self.paths)?;
         let channels = Arc::new(Channels::default());
-        let slack = crate::slack::configured(&self.config, &secrets).unwrap_or_else(|error| {
-            // Tasks run without it, and their questions wait in the Inbox.
-            error!(error = format!("{error:#}"), "no Slack");
-            channels.unusable("slack", format!("{error:#}"));
-            None
-        });
-        if let Some(client) = &slack {
-            ow_slack::register(&mut toolbox, client);
+        let slack_app = ow_slack::App::default();
+        if self.config.slack.is_some() {
+            ow_slack::register(&mut toolbox, &slack_app);
         }
         let outgoing = Outgoing::default();
         if self.config.mail.out.is_some() {
@@ -179,15 +175,17 @@ impl Life {
         let _open = task_tools.open(&automation, Arc::clone(&store), check.clone());
         let stop = CancellationToken::new();
         let mut services = JoinSet::new();
-        let mut slack_door = None;
-        if let Some(client) = slack {
-            let surface = crate::slack::surface(client, &standing, &automation.handle(), &channels, &store, &clock);
-            slack_door = crate::slack::door(&self.config, &secrets, &surface).unwrap_or_else(|error| {
-                error!(error = format!("{error:#}"), "Slack cannot post here");
-                None
-            });
-            services.spawn(surface.run(stop.clone()));
-        }
+        let slack = Arc::new(SlackRoom::new(crate::slack::With {
+            store: Arc::clone(&store),
+            clock: clock.clone(),
+            channels: Arc::clone(&channels),
+            configured: Arc::clone(&standing),
+            automation: automation.handle(),
+            app: slack_app,
+            listens: listener.is_some(),
+            stop: stop.clone(),
+        }));
+        slack.apply(&self.config, &secrets);
         let desk = Arc::new(MailDesk {
             store: Arc::clone(&self.store),
             clock: clock.clone(),
@@ -217,10 +215,13 @@ impl Life {
             webhooks: Arc::clone(&hooks_outside),
             log: self.log,
             mail: Arc::clone(&mail),
+            slack: Arc::clone(&slack),
+            at_start: self.config,
             started_at,
             stop: stop.clone(),
         }));
-        let desk = crate::webhooks::Desk { automation: automation.handle(), clock: clock.clone(), slack: slack_door };
+        let desk =
+            crate::webhooks::Desk { automation: automation.handle(), clock: clock.clone(), slack: Arc::clone(&slack) };
         let webhooks = listener.map(|listener| Listener { listener, hooks: hooks_outside, deliveries: Arc::new(desk) });
         let options = Options { tcp, webhooks, lineage: Lineage::own() };
         let serving = server.serve(Arc::clone(&store), control.clone(), options, stop.clone());
@@ -281,6 +282,7 @@ impl Life {
             stop.cancel();
             let served = serving.await;
             mail.drain().await;
+            slack.drain().await;
             automation.drain().await;
             services.join_all().await;
             served
@@ -543,8 +545,7 @@ mod tests {
         let mut toolbox = Toolbox::builtin();
         ow_inbox::register(&mut toolbox, store);
         ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
-        let token = ow_secret::SecretValue::new("xoxb-none".into());
-        ow_slack::register(&mut toolbox, &ow_slack::Client::new(None, token, None).expect("a client"));
+        ow_slack::register(&mut toolbox, &ow_slack::App::default());
         ow_mail::register(&mut toolbox, &Outgoing::default());
         drop(ow_automation::register_task_tools(&mut toolbox));
         let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();

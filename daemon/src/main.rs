@@ -17,6 +17,7 @@ mod mail;
 mod models;
 mod people;
 mod remedy;
+mod restart;
 mod restore;
 mod secret;
 mod session;

@@ -16,6 +16,8 @@ use ow_slack::{Answered, Posted};
 use ow_store::StoreError;
 use ow_webhook::{Headers, Keys, sample, sign, verify};
 
+use crate::slack::SlackRoom;
+
 const MIB: usize = 1024 * 1024;
 
 /// Listens where the configuration says; none: it says nothing.
@@ -94,7 +96,7 @@ pub(crate) fn signed(
 pub(crate) struct Desk {
     pub(crate) automation: Handle,
     pub(crate) clock: Clock,
-    pub(crate) slack: Option<ow_slack::Door>,
+    pub(crate) slack: Arc<SlackRoom>,
 }
 
 #[async_trait]
@@ -114,13 +116,12 @@ impl Deliveries for Desk {
     }
 
     fn hears_slack(&self) -> bool {
-        self.slack.is_some()
+        self.slack.hears()
     }
 
     async fn take_from_slack(&self, posted: SlackPost<'_>) -> Option<(u16, String)> {
         let SlackPost { timestamp, signature, body } = posted;
-        let door = self.slack.as_ref()?;
-        let Answered { status, text } = door.take(&Posted { timestamp, signature, body }, self.clock.now()).await;
+        let Answered { status, text } = self.slack.take(&Posted { timestamp, signature, body }).await?;
         Some((status, text))
     }
 }

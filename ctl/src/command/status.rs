@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use ow_protocol::StatusView;
+use ow_protocol::{SlackView, StatusView};
 
 use crate::context::Context;
 use crate::escape;
@@ -56,12 +56,34 @@ pub(crate) fn in_words(status: &StatusView, clock: &Clock, paint: Paint) -> Stri
         ("socket", Cow::Owned(format!("{}{}", escape::line(&status.socket), escape::line(&tcp)))),
         ("log", escape::line(&status.log)),
     ]);
+    let slack = status.slack.as_ref().map(|slack| slack_line(slack, clock));
+    if let Some(slack) = &slack {
+        lines.insert(lines.len() - 1, ("slack", escape::line(slack)));
+    }
     if let Some(hooks) = &hooks {
         lines.insert(lines.len() - 1, ("listener", escape::line(hooks)));
     }
     text.push_str(&pairs(paint, &lines));
     text.push_str(&warnings(status, paint));
     text
+}
+
+/// How the connection to Slack stands, with what went wrong last.
+pub(crate) fn slack_line(slack: &SlackView, clock: &Clock) -> String {
+    let SlackView { state, team, connected_since, last_error, last_error_at } = slack;
+    let team = team.as_ref().map_or(String::new(), |team| format!(" to {team}"));
+    let stands = match (state.as_str(), connected_since) {
+        ("connected", Some(since)) => format!("connected{team} since {}", clock.when(since)),
+        ("connecting", _) => format!("not connected{team}; it is tried again"),
+        ("posting", _) => format!("writes{team}; what comes in is posted to the listener"),
+        ("sending", _) => format!("writes{team}; nothing comes in: slack.app-token is not set"),
+        (other, _) => other.to_owned(),
+    };
+    match (last_error, last_error_at) {
+        (Some(why), Some(at)) => format!("{stands}; last error {}: {why}", clock.when(at)),
+        (Some(why), None) => format!("{stands}: {why}"),
+        (None, _) => stands,
+    }
 }
 
 fn runs(status: &StatusView) -> String {
@@ -146,6 +168,7 @@ mod tests {
             socket: "/run/user/1000/owd/owd.sock".into(),
             tcp: None,
             listener: None,
+            slack: None,
             log: "journald".into(),
             paused_all: None,
             tasks: 12,
@@ -189,6 +212,38 @@ mod tests {
             log      journald
         "]]
         .assert_eq(&in_words(&status(), &clock, Paint::Plain));
+    }
+
+    #[test]
+    fn how_slack_stands_is_one_line() {
+        let clock = Clock::fixed("2026-03-08T12:00:00Z", TimeZone::UTC);
+        let slack = |state: &str, since: Option<&str>, error: Option<&str>| SlackView {
+            state: state.into(),
+            team: Some("Acme".into()),
+            connected_since: since.map(str::to_owned),
+            last_error: error.map(str::to_owned),
+            last_error_at: error.map(|_| "2026-03-08T11:00:00Z".into()),
+        };
+        for (slack, line) in [
+            (
+                slack("connected", Some("2026-03-08T11:30:00Z"), None),
+                "slack    connected to Acme since 2026-03-08 11:30:00 (30 min ago)\n",
+            ),
+            (
+                slack("connected", Some("2026-03-08T11:30:00Z"), Some("the other side closed it")),
+                "slack    connected to Acme since 2026-03-08 11:30:00 (30 min ago); last error 2026-03-08 11:00:00 (1 h \
+                 ago): the other side closed it\n",
+            ),
+            (
+                slack("connecting", None, Some("no route")),
+                "slack    not connected to Acme; it is tried again; last error 2026-03-08 11:00:00 (1 h ago): no route\n",
+            ),
+            (slack("posting", None, None), "slack    writes to Acme; what comes in is posted to the listener\n"),
+        ] {
+            let status = StatusView { slack: Some(slack), ..status() };
+            let text = in_words(&status, &clock, Paint::Plain);
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

@@ -2,14 +2,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Person, Surface, escape};
+use ow_inbox::told;
+use ow_model::{Answer, AnswerBy, Item, ItemId, ItemState, Person, Surface, escape};
 use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
 use ow_store::{ResolveError, Store, StoreError};
 
 use crate::notice::fits_in_a_mail;
 use crate::reader::Extent;
 use crate::signatures::{Signatures, Signed};
-use crate::told;
 
 /// Clocks differ by less than this: a signed date counts as later than its item from here on.
 const SKEW: SignedDuration = SignedDuration::from_mins(10);
@@ -162,7 +162,7 @@ impl Desk<'_> {
             let why = "the configuration names no address that may answer it";
             return Ok(self.not_entitled(arrived, item.as_ref(), why.into()).await);
         }
-        let kind = item.as_ref().map_or(Kind::Approval, |item| kind_of(&item.kind));
+        let kind = item.as_ref().map_or(Kind::Approval, |item| told::answered_as(&item.kind));
         // An item that there is not would otherwise be taken to wait.
         let known = Pending {
             id: named.filter(|_| item.is_some()).unwrap_or_default(),
@@ -188,7 +188,7 @@ impl Desk<'_> {
             return Ok(undecided(cause, why, item.as_ref(), &kind));
         }
         if extent == Extent::Head && matches!(cause, Cause::Understood | Cause::NotUnderstood) {
-            let told = Some(told::TOO_LARGE.to_owned());
+            let told = Some(TOO_LARGE.to_owned());
             return Ok(Taken { told, ..nothing(Outcome::NotUnderstood, id, "it is too large to be read") });
         }
         let answer = match (cause, decision, answer) {
@@ -292,33 +292,30 @@ fn nothing(outcome: Outcome, item: Option<ItemId>, why: impl Into<String>) -> Ta
 
 fn too_long(item: Option<ItemId>) -> Taken {
     let why = "the item is too long to be shown whole in a mail";
-    Taken { told: Some(told::too_long(why, item)), ..nothing(Outcome::NotUnderstood, item, why) }
+    Taken { told: item.map(told::too_long), ..nothing(Outcome::NotUnderstood, item, why) }
+}
+
+const TOO_LARGE: &str =
+    "Nothing was decided: your mail is too large to be read here. Answer with a short one, without its attachments.";
+
+fn no_item(why: &str) -> String {
+    format!("Nothing was decided: {why}. Reply to the notice of the item itself, and leave its subject as it is.")
 }
 
 fn undecided(cause: Cause, why: String, item: Option<&Item>, kind: &Kind) -> Taken {
     let id = item.map(|item| item.id);
     let (outcome, told) = match cause {
-        Cause::Understood | Cause::NotUnderstood => (Outcome::NotUnderstood, Some(told::what_works(&why, kind))),
+        Cause::Understood | Cause::NotUnderstood => {
+            (Outcome::NotUnderstood, Some(told::what_works(&why, kind, Surface::Mail)))
+        }
         Cause::Unasked | Cause::Unreadable => (Outcome::NoAnswer, None),
         // Who is not proven is told nothing: the mail would go to someone else.
         Cause::NotEntitled => (Outcome::NotEntitled, None),
         Cause::Later => (Outcome::Later, None),
-        Cause::NoItem | Cause::Unknown => (Outcome::NoItem, Some(told::no_item(&why))),
-        Cause::Closed => match item.map(|item| (item.id, &item.state)) {
-            Some((id, ItemState::Resolved(resolution))) => {
-                let error = ResolveError::Already {
-                    id,
-                    decision: resolution.answer.word(),
-                    by: resolution.by.clone(),
-                    at: resolution.at,
-                };
-                return refused(&error, id);
-            }
-            Some((id, ItemState::Expired { at })) => return refused(&ResolveError::Expired { id, at: *at }, id),
-            Some((id, ItemState::Withdrawn { at, why })) => {
-                return refused(&ResolveError::Withdrawn { id, at: *at, why: why.clone() }, id);
-            }
-            Some((_, ItemState::Pending)) | None => (Outcome::NoItem, None),
+        Cause::NoItem | Cause::Unknown => (Outcome::NoItem, Some(no_item(&why))),
+        Cause::Closed => match item.and_then(|item| told::closed(item).map(|error| (error, item.id))) {
+            Some((error, id)) => return refused(&error, id),
+            None => (Outcome::NoItem, None),
         },
     };
     Taken { told, ..nothing(outcome, id, why) }
@@ -334,8 +331,7 @@ fn refused(error: &ResolveError, item: ItemId) -> Taken {
         ResolveError::Misfit { .. } | ResolveError::NoRule { .. } | ResolveError::Store(_) => Outcome::NotUnderstood,
     };
     let why = error.to_string();
-    let told = Some(format!("Nothing was changed: {why}."));
-    Taken { told, ..nothing(outcome, Some(item), why) }
+    Taken { told: Some(told::refused(error)), ..nothing(outcome, Some(item), why) }
 }
 
 fn correspondent(mail: &Received) -> Option<Correspondent> {
@@ -369,23 +365,6 @@ fn sender_of(mail: &Received, entitled: &[&(Person, Vec<String>)]) -> Option<Per
     let sender = mail.sender()?;
     let owner = entitled.iter().find(|(_, addresses)| addresses.contains(&sender.address))?;
     Some(owner.0.clone())
-}
-
-pub(crate) fn kind_of(kind: &ItemKind) -> Kind {
-    match kind {
-        ItemKind::Approval { .. } | ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. } => {
-            Kind::Approval
-        }
-        ItemKind::Question { questions } => {
-            // A number would not tell of which question it is.
-            let options = match questions.as_slice() {
-                [one] => one.options.clone(),
-                _ => vec![],
-            };
-            Kind::Question { options }
-        }
-        ItemKind::Notification { .. } => Kind::Notification,
-    }
 }
 
 fn state_of(state: &ItemState) -> State {

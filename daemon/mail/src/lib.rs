@@ -17,7 +17,6 @@ mod arrival;
 mod desk;
 mod said;
 mod signatures;
-mod told;
 
 mod channel;
 mod notice;

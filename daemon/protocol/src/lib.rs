@@ -38,7 +38,7 @@ pub use session::{
     AttachmentView, CallUse, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,
     SessionSettings, SessionView, UsageView,
 };
-pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, StatusView, WarningView};
+pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, SlackView, StatusView, WarningView};
 pub use stream::{AcceptedEvents, EventEnvelope, NewEventView, NewEvents};
 pub use task::{
     AllowPreview, AllowRequest, AllowStep, AllowedStep, ForecastEntry, PlanStep, PlanView, RunNowRequest, SaveTask,

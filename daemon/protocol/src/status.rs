@@ -20,6 +20,9 @@ pub struct StatusView {
     /// The address at which senders outside deliver.
     #[serde(default)]
     pub listener: Option<String>,
+    /// How the connection to Slack stands; none: owd has nothing to do with Slack.
+    #[serde(default)]
+    pub slack: Option<SlackView>,
     /// Where the log goes: a path, `stderr` or `journald`.
     pub log: String,
     /// Who paused everything, if someone did.
@@ -57,8 +60,22 @@ pub struct StatusView {
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct SlackView {
+    /// `connected`; `connecting`; `posting`, when Slack posts to the listener instead; `sending`, when nothing comes in; or
+    /// `unusable`, as it is configured.
+    pub state: String,
+    /// The workspace's name, once it is known.
+    pub team: Option<String>,
+    /// Since when its socket is open.
+    pub connected_since: Option<String>,
+    /// What went wrong last; mended if it is connected since.
+    pub last_error: Option<String>,
+    pub last_error_at: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct WarningView {
-    /// `task_file`, `watch`, `damage`, `config`.
+    /// `task_file`, `watch`, `damage`, `config`, `restart`, `mail`, `slack`.
     pub kind: String,
     /// The file, task or record it is about.
     pub about: String,

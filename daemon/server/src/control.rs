@@ -184,4 +184,18 @@ pub struct About {
     pub workers: u32,
     /// owd drains and is about to end.
     pub stopping: bool,
+    /// None: owd has nothing to do with Slack.
+    pub slack: Option<SlackAbout>,
+}
+
+/// How the connection to Slack stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SlackAbout {
+    /// A word of [`SlackView`](ow_protocol::SlackView)'s `state`.
+    pub state: &'static str,
+    pub team: Option<String>,
+    /// Since when a socket is open.
+    pub since: Option<Timestamp>,
+    /// What went wrong last, and when.
+    pub trouble: Option<(Option<Timestamp>, String)>,
 }

@@ -1,12 +1,16 @@
 //! From what a person did in Slack to what becomes of an item: pure, and in doubt nothing.
 
 use jiff::Timestamp;
-use ow_model::{Answer, AnswerBy, Item, ItemId, ItemKind, ItemState, Question};
+use ow_inbox::told;
+use ow_model::{Answer, Item, ItemKind, ItemState, Question, Surface, escape};
 use ow_reply::{Cause, Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
 use serde_json::Value;
 
 use crate::event::{Place, Press, Submit, Written};
 use crate::{notice, text};
+
+/// Items that are listed where one is asked for.
+const LISTED: usize = 10;
 
 /// How a person's words are read.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +76,19 @@ pub enum Way {
     Thread,
     /// It names the item.
     Token,
+    /// It was written to the app alone, where one item waited.
+    Alone,
+}
+
+/// What a message means that was written to the app alone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alone {
+    /// An answer, or what was to be one, to this item.
+    Item(Box<Item>),
+    /// An answer, and nobody can tell to what: nothing is decided, and its writer is told so.
+    Doubt(String),
+    /// No answer.
+    Nothing,
 }
 
 /// Says which item a message may be about.
@@ -94,36 +111,99 @@ pub fn reads(written: &Written, reader: &Reader<'_>) -> bool {
     found.cause == Cause::Understood || found.token.is_some()
 }
 
+/// Says what a message means that was written to the app alone and in no thread. `waiting`: what its writer may answer of
+/// what waits in that conversation; `last`: what was told of last there.
+///
+/// People also begin work there: only what begins as an answer does is one, and any words answer a question only where
+/// nothing else waits and the app is not called by its name.
+#[must_use]
+pub fn alone(written: &Written, mut waiting: Vec<Item>, last: Option<Item>, reader: &Reader<'_>) -> Alone {
+    let typed = text::plain(&written.text, reader.bot);
+    // What only tells waits for nothing.
+    waiting.retain(|item| !matches!(item.kind, ItemKind::Notification { .. }));
+    match (waiting.len(), last) {
+        (0, Some(last)) if decides(&typed, &Kind::Approval, reader) => match told::closed(&last) {
+            Some(error) => Alone::Doubt(format!("{} It was “{}”.", told::refused(&error), last.title)),
+            None => Alone::Nothing,
+        },
+        (0, _) => Alone::Nothing,
+        (1, _) => {
+            let item = waiting.remove(0);
+            let is_meant = match told::answered_as(&item.kind) {
+                Kind::Question { options } => !written.mention || chooses(&typed, &options, reader),
+                kind => begins_as_answer(&typed, &kind, reader),
+            };
+            if is_meant { Alone::Item(Box::new(item)) } else { Alone::Nothing }
+        }
+        (_, _) => {
+            let is_answer = waiting.iter().any(|item| match told::answered_as(&item.kind) {
+                Kind::Question { options } => chooses(&typed, &options, reader),
+                kind => begins_as_answer(&typed, &kind, reader),
+            });
+            if is_answer { Alone::Doubt(which(&waiting)) } else { Alone::Nothing }
+        }
+    }
+}
+
+/// Whether the whole of a text is an answer.
+fn decides(typed: &str, kind: &Kind, reader: &Reader<'_>) -> bool {
+    matches!(explained(typed, &[], kind, reader).decision, "approve" | "deny")
+}
+
+/// Whether a text begins with what would be an answer if it stood alone: its writer meant one, perhaps with a doubt.
+fn begins_as_answer(typed: &str, kind: &Kind, reader: &Reader<'_>) -> bool {
+    let first = typed.trim().split(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();
+    let word = first.split_whitespace().next().unwrap_or_default();
+    [typed, first, word].iter().any(|text| decides(text, kind, reader))
+}
+
+/// Whether a text is one of the options.
+fn chooses(typed: &str, options: &[String], reader: &Reader<'_>) -> bool {
+    let found = explained(typed, &[], &Kind::Question { options: options.to_vec() }, reader);
+    found.answer.is_some_and(|answer| options.contains(&answer))
+}
+
+/// Asks which of several items is meant.
+fn which(waiting: &[Item]) -> String {
+    let ask = format!(
+        "Nothing was decided: {} items wait here. Reply in the thread of the one that you mean, or write its token after your \
+         answer:",
+        waiting.len()
+    );
+    let listed = waiting.iter().take(LISTED).map(|item| format!("• {} {}", escape::line(&item.title), item.id.token()));
+    std::iter::once(ask).chain(listed).collect::<Vec<_>>().join("\n")
+}
+
 /// Reads a message that is about this item. `may`: whether its sender may answer it.
 #[must_use]
 pub fn of_message(written: &Written, item: &Item, way: Way, may: bool, reader: &Reader<'_>) -> Decided {
     let typed = text::plain(&written.text, reader.bot);
-    let kind = kind_of(&item.kind);
+    let kind = told::answered_as(&item.kind);
     // Read as if it waited: whether it was meant as an answer does not hang on that.
     let known = Pending { id: item.id.to_string(), kind: kind.clone(), state: State::Pending };
     let found = explained(&typed, &[known], &kind, reader);
     let is_answer = found.cause == Cause::Understood;
     if !may {
-        let told = is_answer || way == Way::Token;
-        return if told { Decided::Tell(NOT_ENTITLED.into()) } else { Decided::Nothing };
+        let told = is_answer || way != Way::Thread;
+        return if told { Decided::Tell(told::NOT_ENTITLED.into()) } else { Decided::Nothing };
     }
     if let Some(closed) = closed(item) {
-        let told = is_answer || way == Way::Token;
+        let told = is_answer || way != Way::Thread;
         return if told { Decided::Tell(closed) } else { Decided::Nothing };
     }
     match (found.cause, found.decision, found.answer) {
-        (Cause::Understood, "approve", _) if !notice::fits(item) => Decided::Tell(too_long(item.id)),
+        (Cause::Understood, "approve", _) if !notice::fits(item) => Decided::Tell(told::too_long(item.id)),
         (Cause::Understood, "approve", _) => Decided::Answer(Answer::Once),
         (Cause::Understood, "deny", _) => Decided::Answer(Answer::Deny { reason: found.comment }),
         (Cause::Understood, "answer", Some(text)) => Decided::Answer(Answer::Text { text }),
-        _ => Decided::Tell(what_works(&found.why, &kind)),
+        _ => Decided::Tell(told::what_works(&found.why, &kind, Surface::Slack)),
     }
 }
 
 /// Reads a reaction to the notice of this item; none: it says nothing.
 #[must_use]
 pub fn of_reaction(name: &str, item: &Item, may: bool, reader: &Reader<'_>) -> Decided {
-    if !matches!(kind_of(&item.kind), Kind::Approval) {
+    if !matches!(told::answered_as(&item.kind), Kind::Approval) {
         return Decided::Nothing;
     }
     let Some(sign) = text::sign(name) else { return Decided::Nothing };
@@ -145,7 +225,7 @@ pub fn choice(value: &str) -> Option<(&str, &str)> {
 pub fn of_press(press: &Press, item: &Item, may: bool) -> Decided {
     let Some((_, choice)) = choice(&press.value) else { return Decided::Nothing };
     if !may {
-        return Decided::Tell(NOT_ENTITLED.into());
+        return Decided::Tell(told::NOT_ENTITLED.into());
     }
     if choice == "show" {
         return Decided::Show;
@@ -155,7 +235,7 @@ pub fn of_press(press: &Press, item: &Item, may: bool) -> Decided {
     }
     let allows = matches!(choice, "approve" | "once" | "task" | "edit");
     if allows && !notice::fits(item) {
-        return Decided::Tell(too_long(item.id));
+        return Decided::Tell(told::too_long(item.id));
     }
     match (choice, &item.kind) {
         ("approve" | "once", ItemKind::Notification { .. }) | ("seen", _) => Decided::Answer(Answer::Acknowledge),
@@ -181,7 +261,7 @@ pub fn of_press(press: &Press, item: &Item, may: bool) -> Decided {
 pub fn of_submit(submit: &Submit, item: &Item, may: bool) -> Decided {
     let Some((_, choice)) = choice(&submit.value) else { return Decided::Nothing };
     if !may {
-        return Decided::Tell(NOT_ENTITLED.into());
+        return Decided::Tell(told::NOT_ENTITLED.into());
     }
     if let Some(closed) = closed(item) {
         return Decided::Tell(closed);
@@ -192,7 +272,7 @@ pub fn of_submit(submit: &Submit, item: &Item, may: bool) -> Decided {
     };
     match (choice, &item.kind) {
         ("reason", _) => Decided::Answer(Answer::Deny { reason: field("reason") }),
-        ("edit", ItemKind::Approval { .. }) if !notice::fits(item) => Decided::Tell(too_long(item.id)),
+        ("edit", ItemKind::Approval { .. }) if !notice::fits(item) => Decided::Tell(told::too_long(item.id)),
         ("edit", ItemKind::Approval { .. }) => {
             match serde_json::from_str::<Value>(&field("arguments").unwrap_or_default()) {
                 Ok(args) if args.is_object() => Decided::Answer(Answer::Edited { args }),
@@ -231,65 +311,15 @@ fn answers(questions: &[Question], submit: &Submit) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-const NOT_ENTITLED: &str = "Nothing was decided: you may not answer this. Whoever runs owd says who may.";
 const UNKNOWN: &str = "Nothing was decided: this button is of another time. Open the item with owctl.";
 
-/// How an item stands that takes no answer any more.
+/// What is said of an item that takes no answer any more.
 fn closed(item: &Item) -> Option<String> {
-    match &item.state {
-        ItemState::Pending => None,
-        ItemState::Resolved(resolution) => Some(already(resolution.answer.word(), &resolution.by, resolution.at)),
-        ItemState::Expired { at } => Some(format!("Nothing was changed: it expired at {}.", notice::time(*at))),
-        ItemState::Withdrawn { at, why } => {
-            Some(format!("Nothing was changed: it was withdrawn at {}: {why}.", notice::time(*at)))
-        }
-    }
-}
-
-/// What the second to answer is told.
-pub(crate) fn already(decision: &str, by: &AnswerBy, at: Timestamp) -> String {
-    format!("Nothing was changed: already {decision} by {} at {}.", by.person.0, notice::time(at))
-}
-
-pub(crate) fn too_long(item: ItemId) -> String {
-    format!(
-        "Nothing was decided: this is too long to be shown here whole, so it is not approved here. Open it: owctl inbox \
-         show {item}"
-    )
-}
-
-/// What would be understood.
-fn what_works(why: &str, kind: &Kind) -> String {
-    let works = match kind {
-        Kind::Approval => {
-            "To allow it, reply `approve` and nothing else; to refuse it, `deny`, and a reason after a full stop if you \
-             like. The buttons do the same."
-        }
-        Kind::Question { .. } => "Reply with your answer, or with the number of an option.",
-        Kind::Notification => "It needs no answer.",
-    };
-    format!("Nothing was decided: {why}. {works}")
+    told::closed(item).map(|error| told::refused(&error))
 }
 
 fn explained(typed: &str, pending: &[Pending], kind: &Kind, reader: &Reader<'_>) -> Explained {
     let context =
         Context { pending, kind, approvers: &[], proof: Proof::Given, now: reader.now, phrases: reader.phrases };
     explain(Message::Text(typed), &context)
-}
-
-pub(crate) fn kind_of(kind: &ItemKind) -> Kind {
-    match kind {
-        ItemKind::Approval { .. } | ItemKind::Plan { .. } | ItemKind::Directory { .. } | ItemKind::Budget { .. } => {
-            Kind::Approval
-        }
-        ItemKind::Question { questions } => {
-            // A number would not tell of which question it is.
-            let options = match questions.as_slice() {
-                [one] => one.options.clone(),
-                _ => vec![],
-            };
-            Kind::Question { options }
-        }
-        ItemKind::Notification { .. } => Kind::Notification,
-    }
 }

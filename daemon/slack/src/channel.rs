@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use ow_inbox::{Channel, Delivered, Fault as Undelivered};
 use ow_model::{Item, Occasion, Span};
 use ow_store::{Content, Delivery, Notice, Reply, Store};
@@ -41,8 +42,10 @@ impl SlackChannel {
     async fn notice(&self, delivery: &Delivery, channel: &str, notice: &Notice) -> Result<Delivered, Undelivered> {
         let first = notice.thread.as_ref().and_then(|thread| place(thread.reference.as_deref()?));
         match (notice.occasion, first) {
-            // What nobody here was told of needs no end.
-            (Occasion::Settled, None) => Ok(Delivered::default()),
+            (Occasion::Settled, None) => {
+                let name = notice.thread.as_ref().map(|thread| thread.message_id.as_str());
+                self.settle_unheard(name, notice.item.created_at, channel).await
+            }
             (Occasion::Settled, Some(first)) => {
                 // Reminders too said that it waits.
                 for told in
@@ -85,6 +88,26 @@ impl SlackChannel {
         self.post(delivery, channel, None, &notice::digest(&told)).await
     }
 
+    /// Makes a message show the end of its item that Slack may have taken without owd's ever hearing of it: owd died before
+    /// the answer. What nobody here was told of needs no end.
+    async fn settle_unheard(
+        &self,
+        name: Option<&str>,
+        asked_at: Timestamp,
+        channel: &str,
+    ) -> Result<Delivered, Undelivered> {
+        let Some(name) = name else { return Ok(Delivered::default()) };
+        if let Some(at) = self.posted(name, asked_at, channel, None).await.map_err(undelivered)? {
+            let mut items = vec![];
+            let stored = |error: ow_store::StoreError| Undelivered::later(error.to_string());
+            for id in self.store.items_told_as(name).await.map_err(stored)? {
+                items.extend(self.store.item(id).await.map_err(stored)?);
+            }
+            show(&self.client, &at, &items).await.map_err(undelivered)?;
+        }
+        Ok(Delivered::default())
+    }
+
     async fn settle(&self, at: &Place) -> Result<(), Undelivered> {
         let items = shown_at(&*self.store, at).await.map_err(|error| Undelivered::later(error.to_string()))?;
         show(&self.client, at, &items).await.map_err(undelivered)
@@ -119,8 +142,9 @@ impl SlackChannel {
         thread: Option<&str>,
         post: &Post,
     ) -> Result<Delivered, Undelivered> {
+        // Where it cannot be looked for: twice is better than never.
         if delivery.attempt > 1
-            && let Some(found) = self.posted(delivery, channel, thread).await
+            && let Ok(Some(found)) = self.posted(&delivery.message_id, delivery.created_at, channel, thread).await
         {
             return Ok(Delivered { reference: Some(reference(&found)) });
         }
@@ -134,11 +158,17 @@ impl SlackChannel {
         Ok(Delivered { reference: Some(reference(&Place { channel: text("channel"), ts: text("ts") })) })
     }
 
-    /// A message that goes by the name of this delivery. None too where it cannot be looked for: twice is better than never.
-    async fn posted(&self, delivery: &Delivery, channel: &str, thread: Option<&str>) -> Option<Place> {
+    /// A message that goes by the name of a delivery which was made at that time.
+    async fn posted(
+        &self,
+        name: &str,
+        made_at: Timestamp,
+        channel: &str,
+        thread: Option<&str>,
+    ) -> Result<Option<Place>, Fault> {
         let channel = if channel.starts_with(['U', 'W']) {
-            let opened = self.client.call("conversations.open", &json!({ "users": channel })).await.ok()?;
-            opened["channel"]["id"].as_str()?.to_owned()
+            let opened = self.client.call("conversations.open", &json!({ "users": channel })).await?;
+            opened["channel"]["id"].as_str().unwrap_or_default().to_owned()
         } else {
             channel.to_owned()
         };
@@ -148,13 +178,13 @@ impl SlackChannel {
             "conversations.replies"
         } else {
             // Clocks differ.
-            args["oldest"] = json!(format!("{}.000000", delivery.created_at.as_second() - 600));
+            args["oldest"] = json!(format!("{}.000000", made_at.as_second() - 600));
             "conversations.history"
         };
-        let answer = self.client.call(method, &args).await.ok()?;
-        let messages = answer["messages"].as_array()?;
-        let found = messages.iter().find(|message| sent_for(message) == Some(delivery.message_id.as_str()))?;
-        Some(Place { channel, ts: found["ts"].as_str()?.to_owned() })
+        let answer = self.client.call(method, &args).await?;
+        let messages = answer["messages"].as_array();
+        let found = messages.into_iter().flatten().find(|message| sent_for(message) == Some(name));
+        Ok(found.and_then(|found| Some(Place { channel, ts: found["ts"].as_str()?.to_owned() })))
     }
 }
 

@@ -6,12 +6,15 @@
 //!
 //! The Web API and Socket Mode are called directly, on the HTTP client that is there anyway.
 
+mod app;
 mod client;
 mod fault;
 mod websocket;
 
+mod envelope;
 mod event;
 mod markdown;
+mod posted;
 mod text;
 
 mod answer;
@@ -20,6 +23,7 @@ mod notice;
 mod door;
 mod intake;
 mod socket;
+mod standing;
 
 mod shown;
 
@@ -32,18 +36,23 @@ mod threads;
 mod tools;
 
 pub use answer::{
-    About, Decided, Modal, Reader, Way, about, choice, of_message, of_press, of_reaction, of_submit, reads,
+    About, Alone, Decided, Modal, Reader, Way, about, alone, choice, of_message, of_press, of_reaction, of_submit,
+    reads,
 };
+pub use app::App;
 pub use channel::SlackChannel;
 pub use client::{API, Client, Me};
 pub use desk::{Desk, Directory};
-pub use door::{Answered, Door, Posted};
+pub use door::{Answered, Door};
+pub use envelope::{Said, said};
 pub use event::{Event, Parsed, Place, Press, Submit, Written, parse};
 pub use examine::{Hop, SCOPES, examine};
 pub use fault::Fault;
 pub use intake::Intake;
 pub use notice::{Post, digest, fits, notice, outcome};
-pub use socket::{SocketMode, Standing};
+pub use posted::{Posted, payload};
+pub use socket::SocketMode;
+pub use standing::{Standing, Trouble};
 pub use surface::Surface;
 pub use text::{plain, sign};
 pub use tools::register;

@@ -4,7 +4,7 @@ mod modal;
 mod rich;
 mod shown;
 
-use jiff::Timestamp;
+use ow_inbox::told::time;
 use ow_inbox::wording;
 use ow_model::{Category, Item, ItemKind, ItemState, Occasion, escape};
 use serde_json::{Value, json};
@@ -129,10 +129,6 @@ fn rich_is_too_long(blocks: &Value) -> bool {
 #[must_use]
 pub fn outcome(item: &Item) -> Option<String> {
     wording::outcome(item, &time).map(|outcome| cut(&outcome, TITLE * 5))
-}
-
-pub(crate) fn time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 /// The name of the block in which an option of this question is chosen.

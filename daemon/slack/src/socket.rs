@@ -4,17 +4,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use ow_clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::envelope::{Said, said};
 use crate::websocket::{WebSocket, WebSocketError};
-use crate::{Client, Fault, Intake};
+use crate::{Client, Fault, Intake, Standing};
 
 const HELLO: Duration = Duration::from_secs(15);
 /// Slack pings every few seconds: who is silent for so long is asked, and given up after as long again.
@@ -27,15 +27,6 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const HELPLESS_WAIT: Duration = Duration::from_mins(10);
 /// A socket that lived so long was a good one: the next comes at once.
 const GOOD_LIFE: Duration = Duration::from_secs(30);
-
-/// How the connection stands.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Standing {
-    /// Since when a socket is open.
-    pub since: Option<Timestamp>,
-    /// Why there is none, or the last was lost.
-    pub trouble: Option<String>,
-}
 
 /// Keeps the app connected until it is told to stop.
 pub struct SocketMode {
@@ -125,9 +116,7 @@ impl SocketMode {
                             wait = (wait * 2).min(LONGEST_WAIT);
                         }
                         warn!(why, "the connection to Slack is lost");
-                        self.standing.send_modify(|standing| {
-                            *standing = Standing { since: None, trouble: Some(why.clone()) };
-                        });
+                        self.standing.send_modify(|standing| standing.lost(self.clock.now(), &why));
                     } else {
                         debug!(why, "a replaced connection to Slack has ended");
                     }
@@ -141,7 +130,7 @@ impl SocketMode {
                     dialling = None;
                     info!("connected to Slack");
                     let since = Some(self.clock.now());
-                    self.standing.send_modify(|standing| *standing = Standing { since, trouble: None });
+                    self.standing.send_modify(|standing| standing.since = since);
                     let connection = Connection {
                         number,
                         socket,
@@ -159,9 +148,7 @@ impl SocketMode {
                     wait = (wait * 2).min(LONGEST_WAIT);
                     warn!(why, seconds = pause.as_secs(), "no connection to Slack; it is tried again");
                     if current.is_none() {
-                        self.standing.send_modify(|standing| {
-                            *standing = Standing { since: None, trouble: Some(why.clone()) };
-                        });
+                        self.standing.send_modify(|standing| standing.lost(self.clock.now(), &why));
                     }
                 }
             }
@@ -185,8 +172,11 @@ impl SocketMode {
         };
         match timeout(HELLO, socket.next(HELLO)).await {
             Ok(Ok(text)) => {
-                let said: Value = serde_json::from_str(&text).unwrap_or_default();
-                if said["type"] == "hello" { Dialled::Open(socket) } else { failed("Slack did not greet".into()) }
+                if said(&text) == Said::Hello {
+                    Dialled::Open(socket)
+                } else {
+                    failed("Slack did not greet".into())
+                }
             }
             Ok(Err(error)) => failed(chain(&error)),
             Err(_) => failed("Slack did not greet".into()),
@@ -230,22 +220,22 @@ impl Connection {
                     Err(error) => return chain(&error),
                 },
             };
-            let Ok(envelope) = serde_json::from_str::<Value>(&text) else {
-                warn!("Slack sent something that is no JSON");
-                continue;
-            };
-            if envelope["type"] == "disconnect" {
-                let reason = envelope["reason"].as_str().unwrap_or_default().to_owned();
-                info!(reason, "Slack asks for a new connection");
-                if reason == "link_disabled" {
-                    return "Socket Mode is switched off in the app's settings".into();
+            let (id, payload) = match said(&text) {
+                Said::Envelope { id, payload } => (id, payload),
+                Said::Refresh { reason } => {
+                    info!(reason, "Slack asks for a new connection");
+                    drop(self.tell.send(Told::Leaving { number: self.number }).await);
+                    continue;
                 }
-                drop(self.tell.send(Told::Leaving { number: self.number }).await);
-                continue;
-            }
-            let Some(id) = envelope["envelope_id"].as_str() else { continue };
+                Said::Disabled => return "Socket Mode is switched off in the app's settings".into(),
+                Said::Broken => {
+                    warn!("Slack sent something that is no JSON");
+                    continue;
+                }
+                Said::Hello | Said::Other => continue,
+            };
             // Not stored: not acknowledged, so that it comes again.
-            if let Err(error) = self.intake.take(&envelope["payload"], self.clock.now()).await {
+            if let Err(error) = self.intake.take(&payload, self.clock.now()).await {
                 warn!(%error, "what Slack sent could not be stored");
                 continue;
             }

@@ -37,6 +37,7 @@ impl Surface {
             me = self.me() => me,
         };
         let Self { store, clock, client, directory, standing, intake: shared } = self;
+        standing.send_modify(|standing| standing.team = Some(me.team_name));
         let intake = Arc::new(Intake::new(Arc::clone(&store), me.user.clone()));
         let intake = shared.get_or_init(|| intake).clone();
         let said = Arc::new(Notify::new());
@@ -76,7 +77,7 @@ impl Surface {
                 Err(fault @ Fault::Never { .. }) => (fault.to_string(), HELPLESS_WAIT),
             };
             warn!(why, seconds = pause.as_secs(), "Slack does not say who the app is; it is asked again");
-            self.standing.send_modify(|standing| standing.trouble = Some(why));
+            self.standing.send_modify(|standing| standing.lost(self.clock.now(), &why));
             sleep(pause).await;
             wait = (wait * 2).min(LONGEST_WAIT);
         }

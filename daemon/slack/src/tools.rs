@@ -9,7 +9,7 @@ use ow_tool::{CallOf, DaemonTool, Place, Runner, Tool, ToolSpec, Toolbox};
 use serde_json::{Map, Value, json};
 
 use crate::text::plain;
-use crate::{Client, Fault, markdown};
+use crate::{App, Client, Fault, markdown};
 
 /// Bytes that a message may have.
 const TEXT_LIMIT: usize = 64 * 1024;
@@ -21,10 +21,10 @@ const PAGES: usize = 10;
 const FOUND: usize = 20;
 
 /// Adds the tools of Slack to the others.
-pub fn register(toolbox: &mut Toolbox, client: &Client) {
+pub fn register(toolbox: &mut Toolbox, app: &App) {
     for what in [What::Send, What::Read, What::People] {
         let spec = ToolSpec::own(what.name(), what.schema());
-        let runs = Runs { client: client.clone(), what };
+        let runs = Runs { app: app.clone(), what };
         toolbox.register(Arc::new(SlackTool { spec, what }), Runner::Daemon(Arc::new(runs)));
     }
 }
@@ -169,18 +169,25 @@ fn limit(fields: &Map<String, Value>) -> Result<u64, String> {
 
 /// Where the calls run: in owd, for the tokens stay there.
 struct Runs {
-    client: Client,
+    app: App,
     what: What,
 }
 
 #[async_trait]
 impl DaemonTool for Runs {
     async fn run(&self, call: &Authorized<Call>, _of: &CallOf) -> CallResult {
-        let done = match Arguments::read(self.what, &call.get().args) {
+        let arguments = match Arguments::read(self.what, &call.get().args) {
+            Ok(arguments) => arguments,
             Err(why) => return CallResult::failed(CallErrorKind::BadArguments, why),
-            Ok(Arguments::Send { channel, text, thread }) => self.send(channel, text, thread).await,
-            Ok(Arguments::Read { channel, thread, limit }) => self.read(channel, thread, limit).await,
-            Ok(Arguments::People { query }) => self.people(query).await,
+        };
+        let Some(client) = self.app.client() else {
+            let why = "owd has no Slack app that it can use now; `owctl doctor` says why";
+            return CallResult::failed(CallErrorKind::Failed, why.to_owned());
+        };
+        let done = match arguments {
+            Arguments::Send { channel, text, thread } => send(&client, channel, text, thread).await,
+            Arguments::Read { channel, thread, limit } => read(&client, channel, thread, limit).await,
+            Arguments::People { query } => people(&client, query).await,
         };
         done.unwrap_or_else(|fault| match fault {
             Fault::Lost { why } if self.what == What::Send => CallResult::failed(CallErrorKind::Lost, why),
@@ -189,96 +196,94 @@ impl DaemonTool for Runs {
     }
 }
 
-impl Runs {
-    async fn send(&self, channel: &str, text: &str, thread: Option<&str>) -> Result<CallResult, Fault> {
-        let (mut sent, mut artifacts) = (vec![], vec![]);
-        for (text, blocks) in markdown::messages(text) {
-            let args = json!({
-                "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
-                "unfurl_links": false, "unfurl_media": false,
-            });
-            match self.client.call("chat.postMessage", &args).await {
-                Ok(answer) => {
-                    let id = format!(
-                        "{}/{}",
-                        answer["channel"].as_str().unwrap_or(channel),
-                        answer["ts"].as_str().unwrap_or_default()
-                    );
-                    sent.push(json!({ "channel": answer["channel"], "ts": answer["ts"] }));
-                    artifacts.push(Artifact::Message { to: format!("slack:{channel}"), id });
-                }
-                Err(fault) if sent.is_empty() => return Err(fault),
-                Err(Fault::Lost { why }) => {
-                    let why = format!("the beginning was sent, in {} messages; then: {why}", sent.len());
-                    return Err(Fault::Lost { why });
-                }
-                // What was sent stays sent.
-                Err(fault) => {
-                    let failed = CallResult::failed(
-                        CallErrorKind::Failed,
-                        format!("the beginning was sent, in {} messages; then: {fault}", sent.len()),
-                    );
-                    return Ok(CallResult { artifacts, ..failed });
-                }
+async fn send(client: &Client, channel: &str, text: &str, thread: Option<&str>) -> Result<CallResult, Fault> {
+    let (mut sent, mut artifacts) = (vec![], vec![]);
+    for (text, blocks) in markdown::messages(text) {
+        let args = json!({
+            "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
+            "unfurl_links": false, "unfurl_media": false,
+        });
+        match client.call("chat.postMessage", &args).await {
+            Ok(answer) => {
+                let id = format!(
+                    "{}/{}",
+                    answer["channel"].as_str().unwrap_or(channel),
+                    answer["ts"].as_str().unwrap_or_default()
+                );
+                sent.push(json!({ "channel": answer["channel"], "ts": answer["ts"] }));
+                artifacts.push(Artifact::Message { to: format!("slack:{channel}"), id });
+            }
+            Err(fault) if sent.is_empty() => return Err(fault),
+            Err(Fault::Lost { why }) => {
+                let why = format!("the beginning was sent, in {} messages; then: {why}", sent.len());
+                return Err(Fault::Lost { why });
+            }
+            // What was sent stays sent.
+            Err(fault) => {
+                let failed = CallResult::failed(
+                    CallErrorKind::Failed,
+                    format!("the beginning was sent, in {} messages; then: {fault}", sent.len()),
+                );
+                return Ok(CallResult { artifacts, ..failed });
             }
         }
-        Ok(CallResult { artifacts, ..CallResult::ok(json!({ "messages": sent })) })
     }
+    Ok(CallResult { artifacts, ..CallResult::ok(json!({ "messages": sent })) })
+}
 
-    async fn read(&self, channel: &str, thread: Option<&str>, limit: u64) -> Result<CallResult, Fault> {
-        let answer = match thread {
-            Some(thread) => {
-                let args = json!({ "channel": channel, "ts": thread, "limit": limit });
-                self.client.call("conversations.replies", &args).await?
-            }
-            None => self.client.call("conversations.history", &json!({ "channel": channel, "limit": limit })).await?,
-        };
-        let mut messages: Vec<Value> = answer["messages"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|message| {
-                json!({
-                    "ts": message["ts"], "user": message["user"], "thread": message["thread_ts"],
-                    "text": plain(message["text"].as_str().unwrap_or_default(), ""),
-                    "replies": message["reply_count"],
-                })
+async fn read(client: &Client, channel: &str, thread: Option<&str>, limit: u64) -> Result<CallResult, Fault> {
+    let answer = match thread {
+        Some(thread) => {
+            let args = json!({ "channel": channel, "ts": thread, "limit": limit });
+            client.call("conversations.replies", &args).await?
+        }
+        None => client.call("conversations.history", &json!({ "channel": channel, "limit": limit })).await?,
+    };
+    let mut messages: Vec<Value> = answer["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|message| {
+            json!({
+                "ts": message["ts"], "user": message["user"], "thread": message["thread_ts"],
+                "text": plain(message["text"].as_str().unwrap_or_default(), ""),
+                "replies": message["reply_count"],
             })
-            .collect();
-        if thread.is_none() {
-            // Slack gives the newest first; a conversation is read from its beginning.
-            messages.reverse();
-        }
-        let output = json!({ "messages": messages, "more": answer["has_more"] == true });
-        Ok(CallResult { outside: true, ..CallResult::ok(output) })
+        })
+        .collect();
+    if thread.is_none() {
+        // Slack gives the newest first; a conversation is read from its beginning.
+        messages.reverse();
     }
+    let output = json!({ "messages": messages, "more": answer["has_more"] == true });
+    Ok(CallResult { outside: true, ..CallResult::ok(output) })
+}
 
-    async fn people(&self, query: &str) -> Result<CallResult, Fault> {
-        let query = query.trim().to_lowercase();
-        let (mut found, mut cursor) = (vec![], String::new());
-        for _ in 0..PAGES {
-            let args = json!({ "limit": 200, "cursor": cursor });
-            let answer = self.client.call("users.list", &args).await?;
-            for member in answer["members"].as_array().into_iter().flatten() {
-                let profile = &member["profile"];
-                let names = [&member["name"], &member["real_name"], &profile["display_name"], &profile["email"]];
-                let fits = names.into_iter().filter_map(Value::as_str).any(|name| name.to_lowercase().contains(&query));
-                if fits && member["deleted"] != true {
-                    found.push(json!({
-                        "id": member["id"], "name": member["name"], "real_name": member["real_name"],
-                        "email": profile["email"], "is_bot": member["is_bot"],
-                    }));
-                }
-            }
-            answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
-            if cursor.is_empty() || found.len() >= FOUND {
-                break;
+async fn people(client: &Client, query: &str) -> Result<CallResult, Fault> {
+    let query = query.trim().to_lowercase();
+    let (mut found, mut cursor) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let args = json!({ "limit": 200, "cursor": cursor });
+        let answer = client.call("users.list", &args).await?;
+        for member in answer["members"].as_array().into_iter().flatten() {
+            let profile = &member["profile"];
+            let names = [&member["name"], &member["real_name"], &profile["display_name"], &profile["email"]];
+            let fits = names.into_iter().filter_map(Value::as_str).any(|name| name.to_lowercase().contains(&query));
+            if fits && member["deleted"] != true {
+                found.push(json!({
+                    "id": member["id"], "name": member["name"], "real_name": member["real_name"],
+                    "email": profile["email"], "is_bot": member["is_bot"],
+                }));
             }
         }
-        let more = found.len() > FOUND || !cursor.is_empty();
-        found.truncate(FOUND);
-        Ok(CallResult { outside: true, ..CallResult::ok(json!({ "people": found, "more": more })) })
+        answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
+        if cursor.is_empty() || found.len() >= FOUND {
+            break;
+        }
     }
+    let more = found.len() > FOUND || !cursor.is_empty();
+    found.truncate(FOUND);
+    Ok(CallResult { outside: true, ..CallResult::ok(json!({ "people": found, "more": more })) })
 }
 
 #[cfg(test)]

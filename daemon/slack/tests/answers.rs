@@ -9,8 +9,8 @@ use ow_model::{
 };
 use ow_reply::Phrases;
 use ow_slack::{
-    About, Decided, Event, Modal, Parsed, Reader, Way, about, choice, digest, fits, notice, of_message, of_press,
-    of_reaction, of_submit, parse,
+    About, Alone, Decided, Event, Modal, Parsed, Reader, Way, about, alone, choice, digest, fits, notice, of_message,
+    of_press, of_reaction, of_submit, parse,
 };
 use serde_json::{Value, json};
 
@@ -144,6 +144,51 @@ fn a_question_is_answered_by_an_option_or_in_words() {
     for (text, answer) in [("2", "blue"), ("Red", "red"), ("green &amp; gold", "green & gold")] {
         assert_eq!(said(text, &item), Decided::Answer(Answer::Text { text: answer.into() }), "{text}");
     }
+}
+
+/// What a plain message of ada's means where she and the app are alone.
+fn alone_said(text: &str, waiting: &[Item], last: Option<&Item>) -> Alone {
+    let event =
+        json!({ "type": "message", "channel_type": "im", "user": "UADA", "channel": "D1", "ts": "2.1", "text": text });
+    let payload = json!({ "type": "event_callback", "event_id": "Ev1", "event": event });
+    let Parsed::Event { event: Event::Message(written), .. } = parse(&payload, BOT) else { panic!("a message") };
+    let phrases = Phrases::default();
+    alone(&written, waiting.to_vec(), last.cloned(), &Reader { bot: BOT, phrases: &phrases, now: noon() })
+}
+
+#[test]
+fn a_plain_message_means_the_one_item_that_waits_if_it_begins_as_an_answer() {
+    let (one, two) = (approval("aaaaaaaaaaaaaaaa", "hi"), approval("bbbbbbbbbbbbbbbb", "ho"));
+    let told = item("cccccccccccccccc", ItemKind::Notification { text: "done".into() });
+    let is = |meant: &Alone, item: &Item| matches!(meant, Alone::Item(found) if **found == *item);
+    for text in ["approve", "Yes!", ":+1:", "deny. Too early", "approve, but only on Monday", "no way", "Approve? Hm."]
+    {
+        assert!(is(&alone_said(text, std::slice::from_ref(&one), None), &one), "{text}");
+        assert!(is(&alone_said(text, &[told.clone(), one.clone()], None), &one), "what only tells waits for nothing");
+        let Alone::Doubt(doubt) = alone_said(text, &[one.clone(), two.clone()], None) else { panic!("{text}") };
+        assert!(doubt.contains("[ow:aaaaaaaaaaaaaaaa]") && doubt.contains("[ow:bbbbbbbbbbbbbbbb]"), "{doubt}");
+    }
+    for text in ["what is the weather?", "please summarise #ops", "I approve of that idea", "3", ""] {
+        assert_eq!(alone_said(text, std::slice::from_ref(&one), None), Alone::Nothing, "{text}");
+        assert_eq!(alone_said(text, &[one.clone(), two.clone()], None), Alone::Nothing, "{text}");
+        assert_eq!(alone_said(text, &[], Some(&resolved(one.clone(), Answer::Once))), Alone::Nothing, "{text}");
+    }
+    let Alone::Doubt(late) = alone_said("deny", &[], Some(&resolved(one, Answer::Once))) else { panic!("told") };
+    assert!(late.contains("already approved by ada"), "{late}");
+    assert_eq!(alone_said("deny", &[], None), Alone::Nothing, "nothing was ever asked there");
+}
+
+#[test]
+fn any_words_answer_the_one_question_that_waits_unless_the_app_is_called() {
+    let (colour, other) = (question(&["red", "blue"]), approval("bbbbbbbbbbbbbbbb", "ho"));
+    for text in ["red", "2", "a light green"] {
+        assert!(matches!(alone_said(text, std::slice::from_ref(&colour), None), Alone::Item(_)), "{text}");
+    }
+    let called = alone_said("<@UBOT> summarise #ops", std::slice::from_ref(&colour), None);
+    assert_eq!(called, Alone::Nothing);
+    let several = [colour, other];
+    assert!(matches!(alone_said("red", &several, None), Alone::Doubt(_)), "it may be the answer");
+    assert_eq!(alone_said("a light green", &several, None), Alone::Nothing);
 }
 
 #[test]

@@ -159,6 +159,7 @@ macro_rules! store_conformance {
             what_is_too_long_to_stand_beside_others_has_a_message_of_its_own
             a_message_tells_of_ten_items_at_most
             a_message_is_found_by_its_name
+            a_conversation_knows_what_it_was_told_of
             an_item_that_is_handed_on_is_in_both_inboxes
             what_a_chat_asks_is_told_elsewhere_a_minute_later
             what_was_told_goes_with_its_item

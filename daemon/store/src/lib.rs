@@ -41,8 +41,8 @@ use tokio::sync::watch;
 
 pub use error::{ResolveError, SessionError, StoreError, TaskError};
 pub use outbox::{
-    Attempted, Content, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, Route, RouteItems, Routing,
-    TakenDeliveries, Thread,
+    Attempted, Content, Conversation, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, Route, RouteItems,
+    Routing, TakenDeliveries, Thread, ToldIn,
 };
 pub use rows::{
     Accepted, AuditCheck, AuditFault, AuditFilter, BackupReport, Claim, Claimed, Damage, EndRequest, EventFate,
@@ -386,6 +386,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The items that a delivered message spoke of, by its message id or by what its channel called it.
     async fn items_told_as(&self, name: &str) -> Result<Vec<ItemId>, StoreError>;
+
+    /// The items that a conversation was told of.
+    async fn told_in(&self, conversation: &Conversation) -> Result<ToldIn, StoreError>;
 
     /// What channels called the messages that told of an item.
     async fn told_as(&self, item: ItemId) -> Result<Vec<String>, StoreError>;

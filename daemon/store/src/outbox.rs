@@ -125,3 +125,24 @@ pub struct DeliveryRow {
     pub done_at: Option<Timestamp>,
     pub error: Option<String>,
 }
+
+/// A conversation in a channel of people's: of a person and the app alone, mostly.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Conversation {
+    /// What the names of all messages there begin with, and those of no others.
+    pub messages: String,
+    /// Likewise for the threads of sessions.
+    pub threads: String,
+    /// What is delivered there.
+    pub bindings: Vec<InboxBinding>,
+}
+
+/// What a conversation was told of.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ToldIn {
+    /// What waits for an answer: told there, or perhaps, or asked by a session that speaks there; oldest first, and no
+    /// more than a person could tell apart.
+    pub waiting: Vec<ItemId>,
+    /// What was told of last, whatever became of it.
+    pub last: Option<ItemId>,
+}

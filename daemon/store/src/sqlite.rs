@@ -61,11 +61,12 @@ use self::tasks::Definition;
 use self::view::View;
 use self::writer::{Tx, Writer};
 use crate::{
-    Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Damage, Delivery, DeliveryRow,
-    EndRequest, EventFate, FreeHands, HandedOut, ItemFilter, MailboxMark, NewItem, NewReply, NewSession, Offer,
-    Offered, Page, PageRequest, ParkRequest, ResolveError, Resolved, RestRequest, Retention, RouteItems, RunFilter,
-    Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats, StreamEvent,
-    TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid, WakeTimes,
+    Accepted, Attempted, AuditCheck, AuditFilter, BackupReport, Claim, Claimed, Conversation, Damage, Delivery,
+    DeliveryRow, EndRequest, EventFate, FreeHands, HandedOut, ItemFilter, MailboxMark, NewItem, NewReply, NewSession,
+    Offer, Offered, Page, PageRequest, ParkRequest, ResolveError, Resolved, RestRequest, Retention, RouteItems,
+    RunFilter, Said, Saved, SeenFile, SessionError, SessionFilter, SessionRow, Start, Store, StoreError, StoreStats,
+    StreamEvent, TakenDeliveries, TakenIn, TakenRun, TaskError, TaskFilter, TaskRow, Tended, ThreadRow, ThreadSaid,
+    ToldIn, WakeTimes,
 };
 
 #[cfg(test)]
@@ -625,6 +626,11 @@ impl Store for SqliteStore {
     async fn items_told_as(&self, name: &str) -> Result<Vec<ItemId>, StoreError> {
         let name = name.to_owned();
         self.readers.read(move |view| outbox::items_told_as(view, &name)).await
+    }
+
+    async fn told_in(&self, conversation: &Conversation) -> Result<ToldIn, StoreError> {
+        let conversation = conversation.clone();
+        self.readers.read(move |view| outbox::told_in(view, &conversation)).await
     }
 
     fn outbox_changes(&self) -> watch::Receiver<u64> {

@@ -8,6 +8,7 @@ mod counting;
 mod http;
 pub mod mail;
 pub mod mail_world;
+pub mod slack;
 
 pub use agents::{model_config, results, with_model};
 pub use counting::{ASKING, add_asking, asking, executions};

@@ -1,18 +1,10 @@
 //! Answers in Slack: a local Slack, the real owd, and people who press, write and react.
 
+use ow_stories::slack::{connect, workspace};
 use ow_stories::{Door, add_asking, asking, executions, with_model};
 use ow_test_support::model_server::{ModelReply, ModelServer};
 use ow_test_support::{Owd, SLACK_BOT, Scratch, Slack, id, until};
 use serde_json::{Value, json};
-
-/// A workspace with a channel of ada, who may answer, and eve, who may not.
-fn workspace() -> Slack {
-    let slack = Slack::start();
-    slack.user("UADA", "ada");
-    slack.user("UEVE", "eve");
-    slack.channel("C1", "ops", &["UADA", "UEVE", SLACK_BOT]);
-    slack
-}
 
 fn home(slack: &Slack, more: &str) -> Scratch {
     let scratch = asking();
@@ -21,21 +13,7 @@ fn home(slack: &Slack, more: &str) -> Scratch {
 }
 
 fn configure(scratch: &Scratch, slack: &Slack, more: &str) {
-    scratch.config(&format!(
-        "[slack]\nbot-token = \"slack-bot-token\"\napp-token = \"slack-app-token\"\napi-url = \"{}\"\n{more}\n\
-         [inboxes.default]\nslack = [\"C1\"]\n[people.ada]\nuids = [{}]\nslack = [\"UADA\"]\n",
-        slack.url(),
-        uid(scratch),
-    ));
-    let secrets = format!("slack_bot_token = \"{}\"\nslack_app_token = \"{}\"\n", slack.bot_token(), slack.app_token());
-    let file = scratch.path().join("config/secrets.toml");
-    std::fs::write(&file, secrets).expect("written");
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
-}
-
-fn uid(scratch: &Scratch) -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(scratch.path()).expect("a home").uid()
+    connect(scratch, slack, more, "slack = [\"C1\"]");
 }
 
 /// Starts a run that asks, and gives the item and its notice in the channel.
@@ -275,6 +253,22 @@ fn what_owd_tells_somebody_links_nowhere_whatever_a_title_says() {
     for (key, value) in [("parse", "none"), ("unfurl_links", "false"), ("unfurl_media", "false")] {
         assert_eq!(call.args[key].to_string().trim_matches('"'), value, "{key}: {}", call.args);
     }
+}
+
+#[test]
+fn a_notice_that_owd_never_heard_of_shows_its_end_wherever_it_was_decided_and_over_kill_9() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    slack.holds_answer("chat.postMessage");
+    let owd = scratch.start();
+    let (item, notice) = asked(&owd, &slack);
+    owd.owctl.ok(&["inbox", "deny", &item]);
+    owd.kill();
+    let owd = scratch.start();
+    settled(&slack, &notice, "Denied by ada over owctl");
+    owd.run_in("asking", "refused");
+    let notices = slack.messages("C1").into_iter().filter(|message| message["bot_id"].is_string()).count();
+    assert_eq!(notices, 1);
 }
 
 #[test]

@@ -114,6 +114,8 @@ enum Fault {
     Status(u16),
     /// The message is posted, and the connection ends before the answer.
     Lost,
+    /// The message is posted, and no answer comes.
+    Held,
 }
 
 #[derive(Clone, Debug)]
@@ -224,6 +226,11 @@ impl Slack {
     /// The next call of this method is done, and the connection ends before the answer.
     pub fn loses_answer(&self, method: &str) {
         self.fault(method, Fault::Lost);
+    }
+
+    /// The next call of this method is done, and no answer comes.
+    pub fn holds_answer(&self, method: &str) {
+        self.fault(method, Fault::Held);
     }
 
     fn fault(&self, method: &str, fault: Fault) {

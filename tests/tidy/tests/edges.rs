@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "daemon/slack",
         &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-secret", "ow-store", "ow-tool"],
     ),
-    ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-store", "ow-tool"]),
+    ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-reply", "ow-store", "ow-tool"]),
     (
         "daemon/engine",
         &[

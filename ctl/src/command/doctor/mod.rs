@@ -83,7 +83,7 @@ impl Doctor {
         let mut checks = all(&machine, &answer);
         checks.push(models::check(context));
         checks.extend(mail::checks(&machine, context));
-        checks.extend(slack::check(context));
+        checks.extend(slack::check(context, &answer));
         let ok = checks.iter().all(|check| check.state != State::Fail);
         context.out.give(&Report { ok, checks }, |report| in_words(report, context.out.paint));
         if ok { Ok(()) } else { Err(Failure::told(Exit::Failed)) }

@@ -1,8 +1,8 @@
 use lettre::Address;
+use ow_inbox::told;
 use ow_model::{Item, ItemKind, escape};
 use ow_reply::{Decision, Kind, Phrases, read};
 
-use crate::desk::kind_of;
 use crate::notice::render::{Link, encoded};
 use crate::notice::subject;
 
@@ -21,7 +21,7 @@ pub(crate) enum Shown {
 
 /// The mails that would answer the item, each of which was read as its answer is read.
 pub(crate) fn links(item: &Item, shown: Shown, to: &Address) -> Vec<Link> {
-    let kind = kind_of(&item.kind);
+    let kind = told::answered_as(&item.kind);
     let offers: Vec<(String, String, Decision)> = match &kind {
         Kind::Approval => {
             let approve = ("Approve".to_owned(), "approve".to_owned(), Decision::Approve);

@@ -1,9 +1,9 @@
 use jiff::Timestamp;
-use ow_protocol::{BackupView, PROTOCOL_VERSION, StatusView, WarningView};
+use ow_protocol::{BackupView, PROTOCOL_VERSION, SlackView, StatusView, WarningView};
 use ow_store::{BackupReport, Damage, StoreStats, WakeTimes};
 
 use super::{instant, path};
-use crate::control::{About, Warning};
+use crate::control::{About, SlackAbout, Warning};
 
 /// What a status is put together from.
 pub(crate) struct Status {
@@ -17,8 +17,21 @@ pub(crate) struct Status {
 
 pub(crate) fn status_view(status: Status) -> StatusView {
     let Status { about, now, stats, wake, warnings, damage } = status;
-    let About { version, pid, started_at, config_dir, data_dir, socket, tcp, listener, log, zone, workers, stopping } =
-        about;
+    let About {
+        version,
+        pid,
+        started_at,
+        config_dir,
+        data_dir,
+        socket,
+        tcp,
+        listener,
+        log,
+        zone,
+        workers,
+        stopping,
+        slack,
+    } = about;
     let StoreStats {
         tasks,
         tasks_paused,
@@ -51,6 +64,7 @@ pub(crate) fn status_view(status: Status) -> StatusView {
         socket: path(&socket),
         tcp,
         listener: listener.map(|listener| listener.address.to_string()),
+        slack: slack.map(slack_view),
         log,
         paused_all,
         tasks,
@@ -71,6 +85,18 @@ pub(crate) fn status_view(status: Status) -> StatusView {
         store_format: format,
         epoch,
         warnings: warnings.into_iter().map(warning_view).chain(damage.into_iter().map(damage_view)).collect(),
+    }
+}
+
+fn slack_view(about: SlackAbout) -> SlackView {
+    let SlackAbout { state, team, since, trouble } = about;
+    let (last_error_at, last_error) = trouble.unzip();
+    SlackView {
+        state: state.into(),
+        team,
+        connected_since: since.map(instant),
+        last_error,
+        last_error_at: last_error_at.flatten().map(instant),
     }
 }
 

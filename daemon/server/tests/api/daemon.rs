@@ -339,6 +339,7 @@ impl Control for FakeControl {
             zone: "Europe/Paris".into(),
             workers: 4,
             stopping,
+            slack: None,
         }
     }
 

@@ -5,7 +5,8 @@ use ow_store::{ItemFilter, PageRequest, StoreError};
 use serde_json::json;
 use tracing::info;
 
-use super::{Desk, Told, note_to};
+use super::Desk;
+use super::told::{Told, note_to};
 use crate::event::{Place, Written};
 use crate::shown::reference;
 use crate::threads;

@@ -7,8 +7,8 @@ use ow_model::{Answer, InboxBinding, InboxName, ItemId, Occasion, Span};
 use super::Place;
 use super::support::{Any, anna, approval, begin, bert, call, deny, later, noon, notification, page, park, save, spec};
 use crate::{
-    Attempted, Content, Delivery, ItemFilter, NewReply, Reply, ResolveError, Retention, Route, RouteItems, Routing,
-    TakenDeliveries,
+    Attempted, Content, Conversation, Delivery, ItemFilter, NewReply, Reply, ResolveError, Retention, Route,
+    RouteItems, Routing, TakenDeliveries, ToldIn,
 };
 
 fn ada() -> InboxBinding {
@@ -420,6 +420,35 @@ pub async fn a_message_is_found_by_its_name(place: &impl Place) {
         assert_eq!(store.items_told_as(name).await.expect("read"), items);
     }
     assert_eq!(store.items_told_as("ow.nothing").await.expect("read"), []);
+}
+
+pub async fn a_conversation_knows_what_it_was_told_of(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let conversation = |messages: &str| Conversation {
+        messages: messages.into(),
+        threads: format!("slack:{messages}"),
+        bindings: vec![ada()],
+    };
+    let (here, elsewhere) = (conversation("D1/"), conversation("D2/"));
+    assert_eq!(store.told_in(&here).await.expect("read"), ToldIn::default());
+    let first = ask(&store, "one", &["x"], noon()).await[0];
+    assert_eq!(store.told_in(&here).await.expect("read"), ToldIn::default(), "nobody was told yet");
+    let delivery = due_at(&store, &ada(), noon()).await;
+    let there = store.told_in(&here).await.expect("read");
+    assert_eq!(there, ToldIn { waiting: vec![first], last: None }, "it may have arrived");
+    record(&store, &delivery, sent("D1/1.1"), noon()).await;
+    let second = ask(&store, "two", &["x"], later(noon(), 1)).await[0];
+    let delivery = due_at(&store, &ada(), later(noon(), 1)).await;
+    record(&store, &delivery, sent("D1/2.1"), later(noon(), 1)).await;
+    let there = store.told_in(&here).await.expect("read");
+    assert_eq!(there, ToldIn { waiting: vec![first, second], last: Some(second) });
+    assert_eq!(store.told_in(&elsewhere).await.expect("read"), ToldIn::default());
+    for item in [first, second] {
+        store.resolve(item, &deny(), &anna(), later(noon(), 2)).await.expect("resolved");
+    }
+    let there = store.told_in(&here).await.expect("read");
+    assert_eq!(there, ToldIn { waiting: vec![], last: Some(second) });
 }
 
 pub async fn an_item_is_told_of_where_its_inbox_is_bound(place: &impl Place) {

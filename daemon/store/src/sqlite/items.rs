@@ -16,7 +16,7 @@ use super::view::{Broken, Record, Source, View, json, maybe_micros, micros, sign
 use super::writer::Tx;
 use crate::{ItemFilter, NewItem, Page, PageRequest, ParkRequest, StoreError};
 
-const ITEMS: Source = Source { table: "items", key: 1 };
+pub(crate) const ITEMS: Source = Source { table: "items", key: 1 };
 
 /// An item as stored, with what only the store needs.
 #[derive(Clone, Debug)]

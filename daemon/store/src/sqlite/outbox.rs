@@ -5,12 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use ow_model::{InboxBinding, InboxName, Item, ItemId, ItemKind, ItemState, Occasion};
 use rusqlite::params;
 
-use super::items::{self, item_row};
+use super::items::{self, ITEMS, item_row};
 use super::view::{Broken, Record, Source, View, json, micros};
 use super::writer::Tx;
 use crate::{
-    Attempted, Content, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, RouteItems, Routing, StoreError,
-    TakenDeliveries, Thread,
+    Attempted, Content, Conversation, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, RouteItems, Routing,
+    StoreError, TakenDeliveries, Thread, ToldIn,
 };
 
 const OUTBOX: Source = Source { table: "outbox", key: 0 };
@@ -502,6 +502,37 @@ pub(crate) fn items_told_as(view: &View<'_>, name: &str) -> Result<Vec<ItemId>, 
     )?;
     let mut seen = BTreeSet::new();
     Ok(found.into_iter().filter(|item| seen.insert(item.to_string())).collect())
+}
+
+/// Items of a conversation that are told apart.
+const APART: u32 = 20;
+
+/// The items that a conversation was told of.
+pub(crate) fn told_in(view: &View<'_>, conversation: &Conversation) -> Result<ToldIn, StoreError> {
+    let Conversation { messages, threads, bindings } = conversation;
+    let bindings = serde_json::to_string(&bindings.iter().map(InboxBinding::as_str).collect::<Vec<_>>());
+    let bindings = bindings.unwrap_or_default();
+    let until = |prefix: &str| format!("{prefix}{}", char::MAX);
+    // What is on its way may be there already; what nobody has tried to deliver is not.
+    let waiting = view.rows(
+        ITEMS,
+        "SELECT DISTINCT items.ord, items.id FROM items WHERE items.state = 'pending' AND (
+             EXISTS (SELECT 1 FROM outbox WHERE outbox.item = items.id AND (
+                 outbox.reference BETWEEN ?1 AND ?5
+                 OR outbox.binding IN (SELECT value FROM json_each(?3))
+                     AND (outbox.state = 'taken' OR outbox.perhaps = 1 OR outbox.state = 'waiting' AND outbox.attempts > 0)))
+             OR EXISTS (SELECT 1 FROM threads WHERE threads.name BETWEEN ?2 AND ?6 AND threads.session = items.run))
+         ORDER BY items.ord LIMIT ?4",
+        params![messages, threads, bindings, APART, until(messages), until(threads)],
+        |record| record.parsed(1),
+    )?;
+    let last = view.row(
+        OUTBOX,
+        "SELECT id, item FROM outbox WHERE reference BETWEEN ?1 AND ?2 AND item IS NOT NULL ORDER BY id DESC LIMIT 1",
+        [messages, &until(messages)],
+        |record| record.parsed(1),
+    )?;
+    Ok(ToldIn { waiting, last })
 }
 
 /// Removes what is done with, and whose item needs no answer any more.

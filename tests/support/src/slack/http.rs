@@ -51,7 +51,7 @@ pub(super) fn serve(stream: &TcpStream, address: SocketAddr, shared: &Arc<Shared
             Some(Fault::Limited { .. }) => (429, json!({ "ok": false, "error": "ratelimited" })),
             Some(Fault::Error { error }) => (200, json!({ "ok": false, "error": error })),
             Some(Fault::Status(status)) => (*status, Value::Null),
-            Some(Fault::Lost) | None => (200, api::answer(&mut state, method, &args, &token, address)),
+            Some(Fault::Lost | Fault::Held) | None => (200, api::answer(&mut state, method, &args, &token, address)),
         };
         let scopes = state.scopes.iter().cloned().collect::<Vec<_>>().join(",");
         state.calls.push(SlackCall {
@@ -67,6 +67,8 @@ pub(super) fn serve(stream: &TcpStream, address: SocketAddr, shared: &Arc<Shared
         match fault {
             Some(Fault::Limited { retry_after }) => headers.push(("retry-after", retry_after.to_string())),
             Some(Fault::Lost) => return Ok(()),
+            // Until the other side has enough of it.
+            Some(Fault::Held) => return io::copy(&mut reader, &mut io::sink()).map(drop),
             Some(Fault::Error { .. } | Fault::Status(_)) | None => {}
         }
         write_answer(&mut writer, status, &headers, &answer)?;
