@@ -14,6 +14,7 @@ mod measurement;
 mod notices;
 mod size;
 mod slack;
+mod soak;
 mod start;
 mod stub;
 mod throughput;
@@ -32,13 +33,22 @@ struct Arguments {
     /// Takes smaller numbers, for a first look.
     #[arg(long)]
     quick: bool,
+    /// Has Slack fail at random for so long, and measures nothing else: what is decided there must count once.
+    #[arg(long, value_name = "N", conflicts_with = "measurements")]
+    minutes: Option<u64>,
     /// What to measure; all of it if nothing is named.
     #[arg(value_name = "MEASUREMENT")]
     measurements: Vec<Measurement>,
 }
 
 fn main() {
-    let Arguments { quick, measurements } = Arguments::parse();
+    let Arguments { quick, minutes, measurements } = Arguments::parse();
+    if let Some(minutes) = minutes {
+        let mut figures = Figures::default();
+        soak::measure(minutes, &mut figures);
+        figures.print();
+        return;
+    }
     let scale = if quick { Scale::QUICK } else { Scale::FULL };
     let wanted: Vec<Measurement> = Measurement::value_variants()
         .iter()
@@ -70,7 +80,7 @@ mod tests {
 
     #[test]
     fn measurements_are_named() {
-        let Arguments { quick, measurements } =
+        let Arguments { quick, minutes: _, measurements } =
             Arguments::try_parse_from(["ow-bench", "--quick", "size", "owctl"]).expect("both are measurements");
         assert!(quick);
         assert_eq!(measurements, [Measurement::Size, Measurement::Owctl]);

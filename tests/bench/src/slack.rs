@@ -11,7 +11,7 @@ use crate::load::{started_at, timed, wall};
 use crate::measurement::Scale;
 
 /// A task that asks before it tells when it ran.
-const ASKING: &str = "overlap = { allow = 1000 }\nevents = { each = 1000 }\n\n[[step]]\ntool = \"shell\"\n\
+pub(crate) const ASKING: &str = "overlap = { allow = 1000 }\nevents = { each = 1000 }\n\n[[step]]\ntool = \"shell\"\n\
     args = { argv = [\"date\", \"+%s%N\"] }\n";
 
 /// A click to the start of the call that it allows, and a mention to the model's being asked: all that is owd's own, with
@@ -22,7 +22,7 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
     slack.user("UADA", "ada");
     slack.channel("C1", "ops", &["UADA", SLACK_BOT]);
     model.answer(|_| ModelReply::text("Done.").into());
-    let scratch = home(&slack, &model);
+    let scratch = home(&slack, &model.url());
     let owd = scratch.start();
     slack.wait_for_connection();
     let mut http = Http::connect(scratch.path());
@@ -60,7 +60,8 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
     owd.stop();
 }
 
-fn home(slack: &Slack, model: &ModelServer) -> Scratch {
+/// A home whose default inbox is told of in the channel, with models at this address.
+pub(crate) fn home(slack: &Slack, model: &str) -> Scratch {
     let scratch = Scratch::new();
     let uid = std::fs::metadata(scratch.path()).expect("a home").uid();
     scratch.config(&format!(
@@ -69,7 +70,7 @@ fn home(slack: &Slack, model: &ModelServer) -> Scratch {
          [slack]\nbot-token = \"slack-bot-token\"\napp-token = \"slack-app-token\"\napi-url = \"{}\"\n\
          [inboxes.default]\nslack = [\"C1\"]\n\
          [people.ada]\nuids = [{uid}]\nslack = [\"UADA\"]\nstart-work = true\n",
-        model.url(),
+        model,
         slack.url(),
     ));
     let file = scratch.path().join("config/secrets.toml");
