@@ -261,7 +261,7 @@ impl Control for OwdControl {
 
     async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
         let Taken { outcome, item, decision, why, told, sender: _, bounced: _ } =
-            self.facts.mail.desk.take_from(raw, Extent::Whole, Some(by)).await?;
+            self.facts.mail.desk.take_from(raw, Extent::Whole, Some(by), None).await?;
         Ok(TakenMail { outcome: outcome.word(), item, decision, why, told })
     }
 }

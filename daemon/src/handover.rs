@@ -67,8 +67,8 @@ struct Handed {
 
 #[async_trait]
 impl Takes for Handed {
-    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError> {
-        self.desk.take_from(raw, extent, self.by.as_ref()).await
+    async fn take(&self, raw: &[u8], extent: Extent, folder: Option<&str>) -> Result<Taken, StoreError> {
+        self.desk.take_from(raw, extent, self.by.as_ref(), folder).await
     }
 
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError> {

@@ -13,14 +13,14 @@ use ow_config::{Config, MailInConfig, MailOutConfig, MailSecurity, MailServer, M
 use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
-    Account, Arrived, Correspondent, Desk, Extent, Host, LmtpSocket, MailChannel, MailboxReader, Outcome, Outgoing,
-    Probe, Said, Security, Taken, Takes, Way, probe_mailbox, probe_out,
+    Account, Arrived, Desk, Extent, Host, LmtpSocket, MailChannel, MailEvent, MailboxReader, Outcome, Outgoing, Probe,
+    Said, Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
-use ow_model::{BlobHash, EventKey, InboxBinding, InboxName, Item, ItemKind, Person};
+use ow_model::{BlobHash, EventKey, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
 use ow_secret::{SecretName, Secrets};
 use ow_server::{SocketAccess, Warning};
-use ow_store::{NewItem, NewReply, Reply, SqliteStore, Store, StoreError};
+use ow_store::{NewItem, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -50,15 +50,30 @@ impl MailDesk {
     }
 
     /// Handles a mail. Who hands it over may decide no more by it than they may themselves; none: a mail server does.
-    pub(crate) async fn take_from(&self, raw: &[u8], extent: Extent, by: Option<&Person>) -> Result<Taken, StoreError> {
+    /// What lies in a folder beside the mailbox is for tasks, and an answer only where it names an item.
+    pub(crate) async fn take_from(
+        &self,
+        raw: &[u8],
+        extent: Extent,
+        by: Option<&Person>,
+        folder: Option<&str>,
+    ) -> Result<Taken, StoreError> {
         let standing = self.config();
         let config = &standing.config;
         let may_answer = |person: &Person, item: &Item| {
             by.is_none_or(|by| people::may_answer(config, by, item)) && people::may_answer(config, person, item)
         };
-        let desk = Desk { settings: &standing.answers, store: &*self.store, may_answer: &may_answer };
-        let taken = match self.run_on(raw, extent, &desk).await? {
+        let desk = Desk {
+            settings: &standing.answers,
+            store: &*self.store,
+            tells: config.mail.out.is_some(),
+            may_answer: &may_answer,
+        };
+        let taken = match self.run_on(raw, extent, &desk, folder).await? {
             Some(taken) => taken,
+            None if folder.is_some() && Received::read(raw).is_none_or(|mail| mail.item().is_none()) => {
+                event(Outcome::NoAnswer, "no task runs on it".into())
+            }
             None => desk.take(raw, extent, self.clock.now()).await?,
         };
         let Taken { outcome, item, decision, why, told: _, sender: _, bounced: _ } = &taken;
@@ -75,7 +90,13 @@ impl MailDesk {
     }
 
     /// Hands a mail that names no item to the tasks that run on it; none: there are none, and it is read as an answer.
-    async fn run_on(&self, raw: &[u8], extent: Extent, desk: &Desk<'_>) -> Result<Option<Taken>, StoreError> {
+    async fn run_on(
+        &self,
+        raw: &[u8],
+        extent: Extent,
+        desk: &Desk<'_>,
+        folder: Option<&str>,
+    ) -> Result<Option<Taken>, StoreError> {
         let Some(mail) = Received::read(raw) else { return Ok(None) };
         let is_an_answer = mail.item().is_some() || mail.names_several() || mail.is_in_thread_of_a_notice();
         let id = mail.header("message-id").map(str::trim).unwrap_or_default();
@@ -89,6 +110,7 @@ impl MailDesk {
             from: sender.address.clone(),
             subject: mail.subject().to_owned(),
             list: ow_mail::list(&mail),
+            folder: folder.map(str::to_owned),
             data: Value::Null,
         };
         let sender = match self.automation.wants_mail(&arrival).await? {
@@ -100,7 +122,12 @@ impl MailDesk {
                 Err(_) => Sender::Claimed,
             },
         };
-        let Some(data) = ow_mail::as_event(raw, extent, &mail, sender == Sender::Proven) else { return Ok(None) };
+        let event_of = ow_mail::as_event(raw, extent, &mail, sender == Sender::Proven, folder);
+        let Some(MailEvent { data, contents }) = event_of else { return Ok(None) };
+        // Before the event that names them.
+        for content in contents {
+            self.store.put_blob(&content).await?;
+        }
         arrival.data = data;
         let Delivered { new, known, unwanted: _ } = self.automation.take_mail(&arrival, sender).await?;
         if new + known == 0 {
@@ -109,10 +136,11 @@ impl MailDesk {
         Ok(Some(event(Outcome::Event, format!("{new} tasks run on it, and {known} had it already"))))
     }
 
-    /// Has the sender told what became of their mail; of one mail once, however often it comes.
+    /// Has the sender told what became of their mail; of one mail once, however often it comes. That it is done was told
+    /// with the answer.
     async fn acknowledge(&self, raw: &[u8], taken: &Taken) -> Result<(), StoreError> {
-        let (Some(told), Some(sender)) = (&taken.told, &taken.sender) else { return Ok(()) };
-        let Correspondent { address, subject, message_id, references } = sender.clone();
+        let Some(reply) = ow_mail::acknowledged(raw, taken) else { return Ok(()) };
+        let address = reply.binding.address().to_owned();
         // Two programs that answer each other must come to an end, and a person needs it said once.
         let counts = taken.outcome != Outcome::Done;
         let now = self.clock.now();
@@ -123,13 +151,6 @@ impl MailDesk {
             );
             return Ok(());
         }
-        let key = message_id.clone().unwrap_or_else(|| BlobHash::of(raw).to_string());
-        let reply = NewReply {
-            key: format!("mail:{address}:{key}"),
-            binding: InboxBinding::new("mail", &address),
-            item: taken.item,
-            reply: Reply { subject, text: told.clone(), in_reply_to: message_id, references },
-        };
         let is_new = self.store.enqueue_reply(&reply, now).await?;
         if counts && is_new {
             self.said.lock().unwrap_or_else(PoisonError::into_inner).note(address, now);
@@ -186,8 +207,8 @@ impl MailDesk {
 
 #[async_trait]
 impl Takes for MailDesk {
-    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError> {
-        self.take_from(raw, extent, None).await
+    async fn take(&self, raw: &[u8], extent: Extent, folder: Option<&str>) -> Result<Taken, StoreError> {
+        self.take_from(raw, extent, None, folder).await
     }
 
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError> {
@@ -217,7 +238,7 @@ pub(crate) struct MailRoom {
     access: SocketAccess,
     stop: CancellationToken,
     tasks: TaskTracker,
-    reads: Mutex<Part<Account>>,
+    reads: Mutex<BTreeMap<String, Part<Account>>>,
     takes: Mutex<Part<PathBuf>>,
 }
 
@@ -267,16 +288,10 @@ impl MailRoom {
         }
         let account =
             self.usable("[mail.in]", config.mail.incoming.as_ref().map(|incoming| account(incoming, secrets)));
-        self.renew(&self.reads, account, |account, stop| {
-            let reader = MailboxReader {
-                account,
-                store: Arc::clone(&self.desk.store) as Arc<dyn Store>,
-                clock: self.desk.clock.clone(),
-                takes: Arc::clone(&self.desk) as Arc<dyn Takes>,
-            };
-            Box::pin(async move { reader.run(stop).await })
-        });
-        self.renew(&self.takes, config.mail.lmtp.clone(), |path, stop| {
+        let folders = config.mail.incoming.as_ref().map_or(vec![], |incoming| incoming.folders.clone());
+        self.read(account, folders);
+        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.renew(&mut takes, config.mail.lmtp.clone(), |path, stop| {
             let (desk, access) = (Arc::clone(&self.desk), self.access);
             Box::pin(async move {
                 let about = path.display().to_string();
@@ -301,6 +316,39 @@ impl MailRoom {
         });
     }
 
+    /// Has the account's mailbox read, and these folders beside it; each has a connection and a mark of its own.
+    fn read(&self, account: Option<Account>, folders: Vec<String>) {
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted: BTreeMap<String, (Account, Option<String>)> = BTreeMap::new();
+        if let Some(account) = account {
+            for folder in folders {
+                let account = Account { mailbox: folder.clone(), ..account.clone() };
+                wanted.insert(account.name(), (account, Some(folder)));
+            }
+            wanted.insert(account.name(), (account, None));
+        }
+        for name in wanted.keys() {
+            reads.entry(name.clone()).or_default();
+        }
+        for (name, part) in reads.iter_mut() {
+            let (account, folder) = wanted.remove(name).unzip();
+            let folder = folder.flatten();
+            self.renew(part, account, |account, stop| {
+                let reader = MailboxReader {
+                    account,
+                    folder,
+                    store: Arc::clone(&self.desk.store) as Arc<dyn Store>,
+                    clock: self.desk.clock.clone(),
+                    takes: Arc::clone(&self.desk) as Arc<dyn Takes>,
+                };
+                Box::pin(async move { reader.run(stop).await })
+            });
+            if part.running.is_none() {
+                self.desk.stands(name, None);
+            }
+        }
+    }
+
     /// What is wrong with a setting is told.
     fn usable<T>(&self, about: &str, setting: Option<Result<T, Probe>>) -> Option<T> {
         let (usable, fault) = match setting {
@@ -318,11 +366,10 @@ impl MailRoom {
     /// Ends what ran by another setting, and then begins by the new one.
     fn renew<T: Clone + PartialEq>(
         &self,
-        part: &Mutex<Part<T>>,
+        part: &mut Part<T>,
         setting: Option<T>,
         begin: impl FnOnce(T, CancellationToken) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
     ) {
-        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
         if part.running.as_ref().map(|(setting, _)| setting) == setting.as_ref() {
             return;
         }
@@ -353,13 +400,13 @@ impl MailRoom {
 }
 
 fn host(server: &MailServer) -> Host {
-    let MailServer { host, port, security } = server;
+    let MailServer { host, port, security, ca } = server;
     let security = match security {
         MailSecurity::Tls => Security::Tls,
         MailSecurity::StartTls => Security::StartTls,
         MailSecurity::None => Security::None,
     };
-    Host { name: host.clone(), port: *port, security }
+    Host { name: host.clone(), port: *port, security, ca: ca.clone() }
 }
 
 /// Tries the way of a mail and prints what was found, as JSON; sends none.
@@ -369,10 +416,15 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
     let secrets = crate::life::load_secrets(&config, &paths)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found: Vec<Probe> = vec![];
+    let settings = people::mail_settings(&config);
     if let Some(incoming) = &config.mail.incoming {
         match account(incoming, &secrets) {
             Ok(account) => {
-                found.extend(runtime.block_on(probe_mailbox(&account, config.mail.authserv_id.as_deref())));
+                found.extend(runtime.block_on(probe_mailbox(&account, Some(&settings))));
+                for folder in &incoming.folders {
+                    let account = Account { mailbox: folder.clone(), ..account.clone() };
+                    found.extend(runtime.block_on(probe_mailbox(&account, None)));
+                }
             }
             Err(fault) => found.push(fault),
         }
@@ -390,7 +442,7 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
 }
 
 fn account(incoming: &MailInConfig, secrets: &Secrets) -> Result<Account, Probe> {
-    let MailInConfig { server, user, password, mailbox } = incoming;
+    let MailInConfig { server, user, password, mailbox, folders: _ } = incoming;
     let password = self::password(password, secrets)?;
     Ok(Account { host: host(server), user: user.clone(), password, mailbox: mailbox.clone() })
 }

@@ -15,8 +15,17 @@ pub(crate) fn spec(wanted: &WantedSession, defaults: &TaskDefaults) -> Result<Ta
     let WantedSession { model, mode, roots, instructions, inbox } = wanted;
     let mut faults: Vec<String> = roots.iter().filter_map(|root| check_root(root).err()).collect();
     faults.extend(model.as_deref().and_then(|model| check_model(model).err()));
-    let TaskDefaults { timezone, home: _, timeout: _, call_timeout, expiry, reminder, inboxes, webhooks: _ } =
-        defaults.clone();
+    let TaskDefaults {
+        timezone,
+        home: _,
+        timeout: _,
+        call_timeout,
+        expiry,
+        reminder,
+        inboxes,
+        webhooks: _,
+        mail_folders: _,
+    } = defaults.clone();
     let inbox = match inbox {
         None => InboxName::default(),
         Some(name) => inboxes.iter().find(|inbox| inbox.as_str() == name).cloned().unwrap_or_else(|| {

@@ -16,6 +16,8 @@ pub struct Arrival {
     pub subject: String,
     /// The id in its List-Id.
     pub list: Option<String>,
+    /// The folder that it lies in; none: the mailbox that is read, or it was handed over.
+    pub folder: Option<String>,
     /// What templates read as `event`: an object. Outside content.
     pub data: Value,
 }
@@ -105,7 +107,7 @@ fn filters(triggers: &[Trigger]) -> impl Iterator<Item = &MailFilter> {
 
 /// A sender is matched only where it is proven; everything that a filter names must hold.
 fn wants(filter: &MailFilter, arrival: &Arrival, sender: Sender) -> bool {
-    let MailFilter { from, subject, list } = filter;
+    let MailFilter { from, subject, list, folder } = filter;
     let is_from = |wanted: &String| match wanted.strip_prefix('@') {
         Some(domain) => arrival.from.rsplit_once('@').is_some_and(|(_, found)| found.eq_ignore_ascii_case(domain)),
         None => arrival.from.eq_ignore_ascii_case(wanted),
@@ -116,7 +118,7 @@ fn wants(filter: &MailFilter, arrival: &Arrival, sender: Sender) -> bool {
     let by_list = list
         .as_ref()
         .is_none_or(|wanted| arrival.list.as_ref().is_some_and(|found| found.eq_ignore_ascii_case(wanted)));
-    by_sender && by_subject && by_list
+    by_sender && by_subject && by_list && *folder == arrival.folder
 }
 
 /// `*` stands for anything.
@@ -144,12 +146,14 @@ mod tests {
             from: "bob@example.org".into(),
             subject: "Invoice 7 of March".into(),
             list: Some("team.example.org".into()),
+            folder: None,
             data: json!({}),
         };
         let filter = |from: &[&str], subject: Option<&str>, list: Option<&str>| MailFilter {
             from: from.iter().map(|&from| from.to_owned()).collect(),
             subject: subject.map(str::to_owned),
             list: list.map(str::to_owned),
+            folder: None,
         };
         for (filter, proven, claimed) in [
             (filter(&[], None, None), true, true),
@@ -165,6 +169,28 @@ mod tests {
         ] {
             assert_eq!(wants(&filter, &arrival, Sender::Proven), proven, "{filter:?}");
             assert_eq!(wants(&filter, &arrival, Sender::Claimed), claimed, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_mail_is_for_the_folder_that_it_lies_in_and_for_no_other() {
+        let lies = |folder: Option<&str>| Arrival {
+            key: EventKey("mail:1".into()),
+            from: "bob@example.org".into(),
+            subject: String::new(),
+            list: None,
+            folder: folder.map(str::to_owned),
+            data: json!({}),
+        };
+        let of = |folder: Option<&str>| MailFilter { folder: folder.map(str::to_owned), ..MailFilter::default() };
+        for (wanted, lying, fits) in [
+            (None, None, true),
+            (None, Some("Invoices"), false),
+            (Some("Invoices"), None, false),
+            (Some("Invoices"), Some("Invoices"), true),
+            (Some("Invoices"), Some("invoices"), false),
+        ] {
+            assert_eq!(wants(&of(wanted), &lies(lying), Sender::Claimed), fits, "{wanted:?} {lying:?}");
         }
     }
 }

@@ -461,6 +461,7 @@ impl Config {
             reminder: self.inbox.reminder,
             inboxes: self.inbox_names(),
             webhooks: self.webhook.keys().cloned().collect(),
+            mail_folders: self.mail.incoming.as_ref().map_or(vec![], |incoming| incoming.folders.clone()),
         }
     }
 

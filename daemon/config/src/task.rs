@@ -34,6 +34,8 @@ pub struct TaskDefaults {
     pub inboxes: BTreeSet<InboxName>,
     /// The webhooks that the configuration names.
     pub webhooks: Vec<WebhookName>,
+    /// The folders that are read beside the mailbox.
+    pub mail_folders: Vec<String>,
 }
 
 /// Knows the tools that steps may name. The tools live elsewhere; whoever has them passes this in.

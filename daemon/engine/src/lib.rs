@@ -5,6 +5,7 @@
 //! scheduler: a question is an item in the store, and an answer is a fact that a later worker finds.
 
 mod agent;
+mod attached;
 mod command;
 mod course;
 mod engine;

@@ -189,7 +189,8 @@ impl<T: Turn> Session<T> {
     /// What templates may read as `task`, `slot`, `run` and `event`.
     pub(crate) async fn context(&self) -> Result<serde_json::Value, StoreError> {
         let events = self.engine.store.run_events(self.run.id).await?;
-        let events: Vec<EventPayload> = events.into_iter().map(|event| event.payload).collect();
+        let mut events: Vec<EventPayload> = events.into_iter().map(|event| event.payload).collect();
+        crate::attached::lay_out(&*self.engine.store, &mut events, &self.place.run_folder).await?;
         let zone = TimeZone::get(&self.spec.timezone.0).unwrap_or(TimeZone::UTC);
         let folder = RunFolder(self.place.run_folder.to_string_lossy().into_owned());
         let (spec, run, now) = (&self.spec, &self.run, self.engine.clock.now());

@@ -1,7 +1,7 @@
 //! What is said of an item wherever it can be answered: pure. Surfaces lay it out; what they say is the same.
 
 use jiff::Timestamp;
-use ow_model::{Answer, Category, Item, ItemKind, ItemState, Occasion, escape};
+use ow_model::{Answer, Category, InboxName, Item, ItemKind, ItemState, Occasion, escape};
 use serde_json::Value;
 
 /// A piece of what is asked; its text is safe to show already.
@@ -47,8 +47,15 @@ pub const fn occasion(occasion: Occasion) -> Option<&'static str> {
         Occasion::Reminded => Some("It still waits for an answer."),
         Occasion::Escalated => Some("Nobody has answered it yet, so you are asked too."),
         Occasion::Delegated => Some("It was handed on to you."),
-        Occasion::Asked | Occasion::Settled => None,
+        Occasion::Asked | Occasion::HandedOn | Occasion::Settled => None,
     }
+}
+
+/// That an item is with somebody else now. An answer from here still counts: it was not taken away.
+#[must_use]
+pub fn handed_on(item: &Item) -> String {
+    let to = item.also.last().map_or("another inbox", InboxName::as_str);
+    format!("It was handed on to `{to}` and needs nothing more of you; an answer of yours would still count.")
 }
 
 /// How an item ended; none: it waits. `when` writes an instant.

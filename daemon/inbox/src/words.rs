@@ -34,9 +34,10 @@ fn of_one(notice: &Notice) -> Words {
     let Notice { item, occasion, thread: _ } = notice;
     let mut text = match occasion {
         Occasion::Settled => format!("{}\n", ended(item)),
+        Occasion::HandedOn => format!("{}\n", wording::handed_on(item)),
         Occasion::Asked | Occasion::Reminded | Occasion::Escalated | Occasion::Delegated => asked(item),
     };
-    if *occasion != Occasion::Settled {
+    if !matches!(occasion, Occasion::Settled | Occasion::HandedOn) {
         for line in how_to_answer(item) {
             text.push_str(&line);
             text.push('\n');
@@ -48,7 +49,13 @@ fn of_one(notice: &Notice) -> Words {
 fn of_several(notices: &[Notice]) -> Words {
     let mut text = String::new();
     for Notice { item, occasion, thread: _ } in notices {
-        let end = if *occasion == Occasion::Settled { ended(item) } else { how_to_answer(item).join("\n  ") };
+        let end = match occasion {
+            Occasion::Settled => ended(item),
+            Occasion::HandedOn => wording::handed_on(item),
+            Occasion::Asked | Occasion::Reminded | Occasion::Escalated | Occasion::Delegated => {
+                how_to_answer(item).join("\n  ")
+            }
+        };
         writeln!(text, "{}{}\n  {end}", lead(*occasion), title(item)).expect("a string takes all text");
     }
     Words { title: format!("owd: {} notices", notices.len()), text }
@@ -60,6 +67,7 @@ const fn lead(occasion: Occasion) -> &'static str {
         Occasion::Reminded => "Reminder: ",
         Occasion::Escalated => "Unanswered so far: ",
         Occasion::Delegated => "Handed on to you: ",
+        Occasion::HandedOn => "Handed on: ",
         Occasion::Settled => "Done: ",
     }
 }

@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use ow_inbox::told;
-use ow_model::{Answer, AnswerBy, Item, ItemId, ItemState, Person, Surface, escape};
+use ow_model::{Answer, AnswerBy, BlobHash, InboxBinding, Item, ItemId, ItemState, Person, Surface, escape};
 use ow_reply::{Cause, Context, Explained, Kind, Pending, Phrases, Proof, Received, State};
-use ow_store::{ResolveError, Store, StoreError};
+use ow_store::{NewReply, Reply, ResolveError, Store, StoreError};
 
 use crate::notice::fits_in_a_mail;
 use crate::reader::Extent;
@@ -41,6 +41,8 @@ pub enum Dns {
 pub struct Desk<'a> {
     pub settings: &'a MailSettings,
     pub store: &'a dyn Store,
+    /// Whether senders are told what became of their mail: owd can send some.
+    pub tells: bool,
     /// Whether this person may answer this item.
     pub may_answer: &'a (dyn Fn(&Person, &Item) -> bool + Send + Sync),
 }
@@ -139,7 +141,7 @@ impl Desk<'_> {
     }
 
     async fn judge(&self, arrived: &Arrived<'_>, now: Timestamp) -> Result<Taken, StoreError> {
-        let Arrived { raw: _, extent, mail } = *arrived;
+        let Arrived { raw, extent, mail } = *arrived;
         let named = mail.item();
         let item = match named.as_ref().and_then(|id| id.parse().ok()) {
             Some(id) => self.store.item(id).await?,
@@ -205,16 +207,22 @@ impl Desk<'_> {
             return Ok(nothing(Outcome::NoItem, id, "it names no item"));
         };
         let by = AnswerBy { person, surface: Surface::Mail };
-        Ok(match self.store.resolve(item.id, &answer, &by, now).await {
-            Ok(resolved) => Taken {
-                outcome: Outcome::Done,
-                item: id,
-                decision,
-                why: format!("{} by {}: {why}", answer.word(), by.person.0),
-                told: Some(told::done(&resolved.item, &answer)),
-                sender: None,
-                bounced: None,
-            },
+        let done = Taken {
+            outcome: Outcome::Done,
+            item: id,
+            decision,
+            why: format!("{} by {}: {why}", answer.word(), by.person.0),
+            told: Some(told::done(&item, &answer)),
+            sender: correspondent(mail),
+            bounced: None,
+        };
+        // One fact: a mail that is handled again after a crash finds that its sender is told that it is done.
+        let resolved = match acknowledgement(raw, &done).filter(|_| self.tells) {
+            Some(reply) => self.store.resolve_and_tell(item.id, &answer, &by, &reply, now).await,
+            None => self.store.resolve(item.id, &answer, &by, now).await,
+        };
+        Ok(match resolved {
+            Ok(_) => done,
             Err(ResolveError::Store(error)) => return Err(error),
             Err(error) => refused(&error, item.id),
         })
@@ -284,6 +292,20 @@ impl Desk<'_> {
             _ => Err((Cause::NotEntitled, "it was signed before the item was asked".into())),
         }
     }
+}
+
+/// What the sender of a mail is told; of one mail once, however often it comes.
+#[must_use]
+pub fn acknowledgement(raw: &[u8], taken: &Taken) -> Option<NewReply> {
+    let (Some(told), Some(sender)) = (&taken.told, &taken.sender) else { return None };
+    let Correspondent { address, subject, message_id, references } = sender.clone();
+    let key = message_id.clone().unwrap_or_else(|| BlobHash::of(raw).to_string());
+    Some(NewReply {
+        key: format!("mail:{address}:{key}"),
+        binding: InboxBinding::new("mail", &address),
+        item: taken.item,
+        reply: Reply { subject, text: told.clone(), in_reply_to: message_id, references },
+    })
 }
 
 fn nothing(outcome: Outcome, item: Option<ItemId>, why: impl Into<String>) -> Taken {

@@ -82,10 +82,13 @@ impl Session {
         let mut session = Self::greeted(account).await?;
         session.log_in(account).await?;
         session.learn_capabilities().await?;
-        let name = quoted(&account.mailbox)?;
+        let name = quoted(&utf7(&account.mailbox))?;
         for frame in session.ask("SELECT", &format!("SELECT {name}"), ANSWER).await? {
-            session.validity = frame.code("UIDVALIDITY").unwrap_or(session.validity);
-            session.next = frame.code("UIDNEXT").or(session.next);
+            match frame {
+                Frame::Validity(validity) => session.validity = validity,
+                Frame::Next(next) => session.next = Some(next),
+                _ => {}
+            }
         }
         Ok(session)
     }
@@ -93,8 +96,8 @@ impl Session {
     async fn greeted(account: &Account) -> Result<Self, ImapError> {
         let mut connection = Connection::new(account.host.connect().await?);
         let greeting = within(ANSWER, "greeting", connection.frame()).await?;
-        if greeting.is_bye() {
-            return Err(ImapError::Ended(greeting.words()));
+        if let Frame::Bye(words) = greeting {
+            return Err(ImapError::Ended(words));
         }
         let mut session = Self { connection, capabilities: vec![], validity: 0, next: None };
         session.learn_capabilities().await?;
@@ -112,7 +115,11 @@ impl Session {
 
     async fn learn_capabilities(&mut self) -> Result<(), ImapError> {
         let frames = self.ask("CAPABILITY", "CAPABILITY", ANSWER).await?;
-        self.capabilities = frames.iter().filter_map(Frame::capabilities).flatten().collect();
+        let told = frames.into_iter().filter_map(|frame| match frame {
+            Frame::Capabilities(told) => Some(told),
+            _ => None,
+        });
+        self.capabilities = told.flatten().collect();
         Ok(())
     }
 
@@ -157,7 +164,11 @@ impl Session {
     async fn search(&mut self, what: &str) -> Result<Vec<u32>, ImapError> {
         self.connection.news = false;
         let frames = self.ask("UID SEARCH", &format!("UID SEARCH {what}"), ANSWER).await?;
-        let mut found: Vec<u32> = frames.iter().filter_map(Frame::found).flatten().collect();
+        let told = frames.into_iter().filter_map(|frame| match frame {
+            Frame::Found(found) => Some(found),
+            _ => None,
+        });
+        let mut found: Vec<u32> = told.flatten().collect();
         found.sort_unstable();
         found.dedup();
         Ok(found)
@@ -166,19 +177,14 @@ impl Session {
     /// A mail, only its headers if it is larger than `most` bytes; none: it is not there any more.
     pub(crate) async fn fetch(&mut self, uid: u32, most: u64) -> Result<Option<(Vec<u8>, Extent)>, ImapError> {
         let about = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID RFC822.SIZE)"), ANSWER).await?;
-        let size = about
-            .iter()
-            .filter_map(Frame::fetched)
-            .find_map(|Fetched { uid: found, size, .. }| (found == Some(uid)).then_some(size));
-        let Some(size) = size else { return Ok(None) };
+        let Some(Fetched { size, .. }) = of_mail(about, uid) else { return Ok(None) };
         // Not marked as read by looking.
         let (what, extent) = match size {
             Some(size) if size > most => ("BODY.PEEK[HEADER]", Extent::Head),
             _ => ("BODY.PEEK[]", Extent::Whole),
         };
         let frames = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID {what})"), MAIL).await?;
-        let body = frames.into_iter().filter_map(|frame| frame.fetched()).find(|found| found.uid == Some(uid));
-        Ok(body.and_then(|found| found.body).map(|body| (body, extent)))
+        Ok(of_mail(frames, uid).and_then(|found| found.body).map(|body| (body, extent)))
     }
 
     /// Marks a mail as read.
@@ -200,8 +206,8 @@ impl Session {
         let told = async {
             while !self.connection.news {
                 let frame = self.connection.frame().await?;
-                if frame.is_bye() {
-                    return Err(ImapError::Ended(frame.words()));
+                if let Frame::Bye(words) = frame {
+                    return Err(ImapError::Ended(words));
                 }
             }
             Ok(())
@@ -227,10 +233,63 @@ async fn within<T>(
     timeout(time, answer).await.unwrap_or(Err(ImapError::Slow(command)))
 }
 
+/// What was fetched of this mail: a server may tell of others in between.
+fn of_mail(frames: Vec<Frame>, uid: u32) -> Option<Fetched> {
+    frames.into_iter().find_map(|frame| match frame {
+        Frame::Fetched(fetched) if fetched.uid == Some(uid) => Some(fetched),
+        _ => None,
+    })
+}
+
+/// A mailbox's name as IMAP writes it (RFC 3501, 5.1.3): what is not ASCII as UTF-16 in a base64 of its own.
+fn utf7(name: &str) -> String {
+    let (mut written, mut foreign) = (String::new(), vec![]);
+    let flush = |written: &mut String, foreign: &mut Vec<u8>| {
+        if !foreign.is_empty() {
+            let text = crate::net::base64(foreign).trim_end_matches('=').replace('/', ",");
+            written.push('&');
+            written.push_str(&text);
+            written.push('-');
+            foreign.clear();
+        }
+    };
+    for letter in name.chars() {
+        if matches!(letter, ' '..='~') {
+            flush(&mut written, &mut foreign);
+            written.push(letter);
+            if letter == '&' {
+                written.push('-');
+            }
+        } else {
+            foreign.extend(letter.encode_utf16(&mut [0; 2]).iter().flat_map(|unit| unit.to_be_bytes()));
+        }
+    }
+    flush(&mut written, &mut foreign);
+    written
+}
+
 /// As a quoted string.
 fn quoted(text: &str) -> Result<String, ImapError> {
     if text.chars().any(|letter| letter.is_control() || !letter.is_ascii()) {
         return Err(ImapError::Nonsense("a name or password that IMAP cannot quote".into()));
     }
     Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mailboxs_name_is_written_as_servers_know_it() {
+        for (name, written) in [
+            ("INBOX", "INBOX"),
+            ("Research & Development", "Research &- Development"),
+            ("Entwürfe", "Entw&APw-rfe"),
+            ("~peter/mail/台北/日本語", "~peter/mail/&U,BTFw-/&ZeVnLIqe-"),
+            ("📥", "&2D3c5Q-"),
+        ] {
+            assert_eq!(utf7(name), written, "{name}");
+        }
+    }
 }

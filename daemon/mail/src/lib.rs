@@ -30,9 +30,9 @@ mod probe;
 mod progress;
 mod reader;
 
-pub use arrival::{as_event, list};
+pub use arrival::{MailEvent, as_event, list};
 pub use channel::MailChannel;
-pub use desk::{Arrived, Correspondent, Desk, Dns, MailSettings, Outcome, Taken};
+pub use desk::{Arrived, Correspondent, Desk, Dns, MailSettings, Outcome, Taken, acknowledgement as acknowledged};
 pub use imap::{Account, ImapError};
 pub use lmtp::{Admits, Admitted, LmtpSocket};
 pub use net::{Host, NetError, Security};

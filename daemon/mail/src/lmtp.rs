@@ -165,7 +165,7 @@ impl Talk {
                         None => return Ok(()),
                         Some(_) if !(self.admitted.still)() => "451 4.7.1 who is it that speaks?",
                         Some(Mail::TooLarge) => "552 5.3.4 the mail is too large",
-                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw, Extent::Whole).await {
+                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw, Extent::Whole, None).await {
                             Ok(taken) if taken.outcome == Outcome::Later => "451 4.3.0 come again",
                             Ok(_) => "250 2.0.0 handled",
                             Err(error) => {

@@ -1,14 +1,16 @@
 //! Connections to mail servers.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustls_platform_verifier::{BuilderVerifierExt, Verifier};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, timeout};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, crypto};
 
 /// A connection takes no longer than this.
@@ -20,6 +22,8 @@ pub struct Host {
     pub name: String,
     pub port: u16,
     pub security: Security,
+    /// A file of certificates (PEM) that count beside those that this machine trusts.
+    pub ca: Option<PathBuf>,
 }
 
 /// How a connection is kept private.
@@ -55,6 +59,12 @@ pub enum NetError {
     },
     #[error("`{host}` does not answer in time")]
     Slow { host: String },
+    #[error("no certificates can be read from {}", path.display())]
+    Ca {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("no encrypted connection to `{host}`")]
     Tls {
         host: String,
@@ -66,7 +76,7 @@ pub enum NetError {
 impl Host {
     /// Connects; encrypted from the start where that is how it is done.
     pub(crate) async fn connect(&self) -> Result<Stream, NetError> {
-        let Self { name: host, port, security } = self;
+        let Self { name: host, port, security, ca: _ } = self;
         let slow = |_| NetError::Slow { host: host.clone() };
         let addresses = timeout(CONNECT, tokio::net::lookup_host((host.as_str(), *port)))
             .await
@@ -87,7 +97,11 @@ impl Host {
     pub(crate) async fn encrypt(&self, stream: Stream) -> Result<Stream, NetError> {
         let failed = |source: std::io::Error| NetError::Tls { host: self.name.clone(), source };
         let name = ServerName::try_from(self.name.clone()).map_err(|error| failed(std::io::Error::other(error)))?;
-        let connector = TlsConnector::from(client().map_err(failed)?);
+        let client = match &self.ca {
+            None => client().map_err(failed)?,
+            Some(ca) => client_with(ca).map_err(|source| NetError::Ca { path: ca.clone(), source })?,
+        };
+        let connector = TlsConnector::from(client);
         let stream = timeout(CONNECT, connector.connect(name, stream))
             .await
             .map_err(|_| NetError::Slow { host: self.name.clone() })?
@@ -108,6 +122,32 @@ fn client() -> Result<Arc<ClientConfig>, std::io::Error> {
         .map_err(std::io::Error::other)?
         .with_no_client_auth();
     Ok(Arc::clone(CLIENT.get_or_init(|| Arc::new(made))))
+}
+
+/// One that trusts these certificates too. Read anew each time: they are renewed while owd runs.
+fn client_with(ca: &Path) -> Result<Arc<ClientConfig>, std::io::Error> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let extra = CertificateDer::pem_slice_iter(&certificates(ca)?)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(std::io::Error::other)?;
+    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).map_err(std::io::Error::other)?;
+    let made = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(std::io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(Arc::new(made))
+}
+
+/// The text of a file with at least one certificate.
+pub(crate) fn certificates(ca: &Path) -> Result<Vec<u8>, std::io::Error> {
+    let text = std::fs::read(ca)?;
+    match CertificateDer::pem_slice_iter(&text).next() {
+        Some(Ok(_)) => Ok(text),
+        Some(Err(error)) => Err(std::io::Error::other(error)),
+        None => Err(std::io::Error::other("it holds no certificate (PEM)")),
+    }
 }
 
 pub(crate) fn base64(bytes: &[u8]) -> String {

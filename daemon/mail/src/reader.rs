@@ -14,8 +14,8 @@ use crate::desk::{Outcome, Taken};
 use crate::imap::{Account, ImapError, Session};
 use crate::progress::{Handled, Look, Next, Progress};
 
-/// Of a mail that is larger only the header is read: an answer is short.
-const LARGEST: u64 = 10 * 1024 * 1024;
+/// Of a mail that is larger only the headers are read; common servers take none above 25 MB.
+const LARGEST: u64 = 32 * 1024 * 1024;
 
 /// A connection that says nothing for so long is asked whether it is still there.
 const QUIET: SignedDuration = SignedDuration::from_mins(5);
@@ -41,7 +41,9 @@ pub enum Extent {
 #[async_trait]
 pub trait Takes: Send + Sync {
     /// Handles a mail; once this returns, what it decided is durable.
-    async fn take(&self, raw: &[u8], extent: Extent) -> Result<Taken, StoreError>;
+    ///
+    /// `folder` is the one that it lies in; none: the mailbox that answers come to, or it was handed over.
+    async fn take(&self, raw: &[u8], extent: Extent, folder: Option<&str>) -> Result<Taken, StoreError>;
     /// Tells the person of a mail that could not be handled.
     async fn give_up(&self, mailbox: &str, uid: u32) -> Result<(), StoreError>;
     /// Tells how the connection to the mailbox stands: why it is lost, or that it is there.
@@ -51,6 +53,8 @@ pub trait Takes: Send + Sync {
 /// Reads one mailbox: what came while nobody looked, then each mail as it comes.
 pub struct MailboxReader {
     pub account: Account,
+    /// Its name, if it is not the mailbox that answers come to.
+    pub folder: Option<String>,
     pub store: Arc<dyn Store>,
     pub clock: Clock,
     pub takes: Arc<dyn Takes>,
@@ -159,7 +163,7 @@ impl MailboxReader {
         let (handled, concerns) = match &fetched {
             // One that is gone needs nothing more.
             Ok(None) => (Handled::Done, false),
-            Ok(Some((raw, extent))) => match self.takes.take(raw, *extent).await {
+            Ok(Some((raw, extent))) => match self.takes.take(raw, *extent, self.folder.as_deref()).await {
                 Ok(taken) if taken.outcome == Outcome::Later => (Handled::Failed, false),
                 Ok(taken) => (Handled::Done, taken.item.is_some()),
                 Err(error) => {

@@ -1,12 +1,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use mail_auth::common::cache::NoCache;
 use mail_auth::common::crypto::Algorithm;
+use mail_auth::common::verify::DomainKey;
 use mail_auth::dkim::Signature;
 use mail_auth::hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ProtocolConfig, ResolverConfig, ResolverOpts,
 };
-use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator};
+use mail_auth::{AuthenticatedMessage, DkimResult, DnsError, MessageAuthenticator, Txt};
 use ow_reply::{Received, without_envelope};
 
 /// A DNS server is given so long for an answer, and asked twice.
@@ -31,6 +33,30 @@ pub enum Signed {
     /// DNS gave no answer; whether it is signed is not known.
     Later,
     Not(String),
+}
+
+/// How the key of a domain stands in the DNS.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Key {
+    There,
+    Missing,
+    /// There is something, which is no key.
+    Broken(String),
+    /// DNS gave no answer.
+    Unknown(String),
+}
+
+/// Who signed a mail, and by which of their keys: domains and selectors. Its headers are enough.
+pub(crate) fn signers(raw: &[u8]) -> Vec<(String, String)> {
+    let lines = as_sent(raw);
+    let Some(message) = AuthenticatedMessage::parse(&lines) else { return vec![] };
+    let of = |signature: &Signature| (signature.d.trim_end_matches('.').to_ascii_lowercase(), signature.s.clone());
+    message.dkim_headers.iter().map(|header| of(&header.header)).collect()
+}
+
+/// Whether a signature of the domain `by` speaks for an address of `domain`.
+pub(crate) fn speaks_for(by: &str, domain: &str) -> bool {
+    by == domain || (by.contains('.') && domain.ends_with(&format!(".{by}")))
 }
 
 impl Signatures {
@@ -59,6 +85,18 @@ impl Signatures {
             }
         };
         authenticator.map(|authenticator| Self { authenticator }).map_err(|error| error.to_string())
+    }
+
+    /// Asks the DNS for the key of a domain.
+    pub async fn key(&self, domain: &str, selector: &str) -> Key {
+        let name = format!("{selector}._domainkey.{domain}.");
+        let cache: Option<&NoCache<Box<str>, Txt>> = None;
+        match self.authenticator.txt_lookup::<DomainKey>(name, cache).await {
+            Ok(_) => Key::There,
+            Err(mail_auth::Error::Dns(DnsError::RecordNotFound(_))) => Key::Missing,
+            Err(mail_auth::Error::Dns(DnsError::Resolver(why))) => Key::Unknown(why),
+            Err(error) => Key::Broken(error.to_string()),
+        }
     }
 
     /// Checks whether the domain of `address` signed `raw`, which was read as `mail`: `From`, `Subject`, `Date`,
@@ -100,8 +138,7 @@ impl Signatures {
 /// Whether a signature, if it holds, proves all that an answer is read from.
 fn covers(signature: &Signature, domain: &str, mail: &Received) -> Result<(), String> {
     let by = signature.d.trim_end_matches('.').to_ascii_lowercase();
-    let aligned = by == domain || (by.contains('.') && domain.ends_with(&format!(".{by}")));
-    if !aligned {
+    if !speaks_for(&by, domain) {
         return Err(format!("`{by}` signed it, not `{domain}`"));
     }
     if !matches!(signature.a, Algorithm::RsaSha256 | Algorithm::Ed25519Sha256) {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use lettre::Message;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use ow_inbox::Fault;
 use ow_model::escape;
@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::{Duration, timeout};
 
-use crate::net::{Host, Security};
+use crate::net::{Host, Security, certificates};
 use crate::reader::chain;
 
 /// A mail is handed over within this time, or it is tried again.
@@ -119,11 +119,21 @@ impl Way {
 
 /// A connection that a mail may be handed over by: encrypted where that is wanted, and logged in.
 async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, NotSent> {
-    let Host { name, port, security } = host;
+    let Host { name, port, security, ca } = host;
     let failed = |error: lettre::transport::smtp::Error| {
         NotSent::surely(Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error)))))
     };
-    let tls = || TlsParameters::new(name.clone()).map_err(failed);
+    let tls = || {
+        let mut tls = TlsParameters::builder(name.clone());
+        if let Some(ca) = ca {
+            let unread = |why: String| {
+                NotSent::surely(Fault::later(format!("no certificates can be read from {}: {why}", ca.display())))
+            };
+            let text = certificates(ca).map_err(|error| unread(error.to_string()))?;
+            tls = tls.add_root_certificate(Certificate::from_pem(&text).map_err(|error| unread(chain(&error)))?);
+        }
+        tls.build().map_err(failed)
+    };
     let wrapper = if *security == Security::Tls { Some(tls()?) } else { None };
     let own = ClientId::Domain(own.to_owned());
     let opened = AsyncSmtpConnection::connect_tokio1((name.as_str(), *port), Some(SEND), &own, wrapper, None);

@@ -70,12 +70,15 @@ pub enum Occasion {
     Escalated,
     /// Somebody handed it on to this inbox.
     Delegated,
+    /// Somebody handed it on from this inbox to another, the last of those that it has come to.
+    HandedOn,
     /// It needs no answer any more: its state says why.
     Settled,
 }
 
 impl Occasion {
-    pub const ALL: [Self; 5] = [Self::Asked, Self::Reminded, Self::Escalated, Self::Delegated, Self::Settled];
+    pub const ALL: [Self; 6] =
+        [Self::Asked, Self::Reminded, Self::Escalated, Self::Delegated, Self::HandedOn, Self::Settled];
 
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -84,6 +87,7 @@ impl Occasion {
             Self::Reminded => "reminded",
             Self::Escalated => "escalated",
             Self::Delegated => "delegated",
+            Self::HandedOn => "handed-on",
             Self::Settled => "settled",
         }
     }

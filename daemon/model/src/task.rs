@@ -149,6 +149,9 @@ pub struct MailFilter {
     pub subject: Option<String>,
     /// The id of the list that it came over.
     pub list: Option<String>,
+    /// The folder of the account that it lies in; none: the mailbox that is read, and what is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ow_inbox::{Channel, Delivered, Fault as Undelivered};
+use ow_inbox::{Channel, Delivered, Fault as Undelivered, wording};
 use ow_model::{Item, Occasion, Span};
 use ow_store::{Content, Delivery, Notice, Reply, Store};
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ impl SlackChannel {
                 let name = notice.thread.as_ref().map(|thread| thread.message_id.as_str());
                 self.settle_unheard(name, notice.item.created_at, channel).await
             }
+            // What nobody here was told of needs no end.
+            (Occasion::HandedOn, None) => Ok(Delivered::default()),
             (Occasion::Settled, Some(first)) => {
                 // Reminders too said that it waits.
                 for told in
@@ -56,6 +58,10 @@ impl SlackChannel {
                     }
                 }
                 Ok(Delivered::default())
+            }
+            (Occasion::HandedOn, Some(first)) => {
+                let text = format!("“{}”: {}", notice.item.title, wording::handed_on(&notice.item));
+                self.post(delivery, &first.channel, Some(&first.ts), &notice::line(&text)).await
             }
             (Occasion::Reminded, Some(first)) => {
                 let text = format!(
@@ -74,8 +80,8 @@ impl SlackChannel {
 
     /// Several items in one message.
     async fn digest(&self, delivery: &Delivery, channel: &str, notices: &[Notice]) -> Result<Delivered, Undelivered> {
-        let told: Vec<&Item> =
-            notices.iter().filter(|notice| notice.occasion != Occasion::Settled).map(|notice| &notice.item).collect();
+        let is_asked = |notice: &&Notice| !matches!(notice.occasion, Occasion::Settled | Occasion::HandedOn);
+        let told: Vec<&Item> = notices.iter().filter(is_asked).map(|notice| &notice.item).collect();
         // The messages that told of them are changed; each holds others, perhaps.
         for notice in notices.iter().filter(|notice| notice.occasion == Occasion::Settled) {
             if let Some(first) = notice.thread.as_ref().and_then(|thread| place(thread.reference.as_deref()?)) {

@@ -161,6 +161,8 @@ macro_rules! store_conformance {
             a_message_is_found_by_its_name
             a_conversation_knows_what_it_was_told_of
             an_item_that_is_handed_on_is_in_both_inboxes
+            who_was_told_of_an_item_is_told_that_it_was_handed_on
+            an_answer_and_what_its_sender_is_told_are_one_fact
             what_a_chat_asks_is_told_elsewhere_a_minute_later
             what_was_told_goes_with_its_item
             // Threads
@@ -178,6 +180,7 @@ macro_rules! store_conformance {
             wake_times_name_the_earliest
             retention_keeps_marks_keys_and_decisions
             kept_bytes_outlive_a_restart_and_go_with_their_run
+            kept_bytes_that_an_event_names_wait_with_it
         }
     };
     ($place:expr => $($rule:ident)*) => {

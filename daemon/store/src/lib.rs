@@ -333,6 +333,17 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<Resolved, ResolveError>;
 
+    /// Resolves an item as [`resolve`](Self::resolve) does, and writes what the sender of the answer is told in the same
+    /// transaction: after a crash there is no answer whose sender was told nothing. An answer that does not count writes nothing.
+    async fn resolve_and_tell(
+        &self,
+        item: ItemId,
+        answer: &Answer,
+        by: &AnswerBy,
+        reply: &NewReply,
+        now: Timestamp,
+    ) -> Result<Resolved, ResolveError>;
+
     /// Stores a notification. The same `key` twice is one item.
     async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError>;
 

@@ -547,6 +547,26 @@ impl Store for SqliteStore {
         self.write(now, move |tx| answers::resolve(tx, item, &given, now)).await?
     }
 
+    async fn resolve_and_tell(
+        &self,
+        item: ItemId,
+        answer: &Answer,
+        by: &AnswerBy,
+        reply: &NewReply,
+        now: Timestamp,
+    ) -> Result<Resolved, ResolveError> {
+        let given = Given { answer: answer.clone(), by: by.clone() };
+        let reply = reply.clone();
+        self.write(now, move |tx| {
+            let resolved = answers::resolve(tx, item, &given, now)?;
+            if resolved.is_ok() {
+                outbox::enqueue_reply(tx, &reply, now)?;
+            }
+            Ok::<_, ResolveError>(resolved)
+        })
+        .await?
+    }
+
     async fn notify(&self, item: &NewItem, key: &str, now: Timestamp) -> Result<ItemId, StoreError> {
         let (item, key) = (item.clone(), key.to_owned());
         self.write(now, move |tx| items::notify(tx, &item, &key, now)).await

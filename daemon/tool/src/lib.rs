@@ -29,6 +29,7 @@ mod enclosed;
 mod files;
 mod git;
 mod http;
+mod outside;
 mod shell;
 
 pub mod interactive;
@@ -43,6 +44,7 @@ pub use helper::{
 };
 pub use http::Net;
 pub use limits::Limits;
+pub use outside::keep_outside;
 pub use tool::{Place, Tool, ToolSource, ToolSpec};
 pub use toolbox::{CallOf, DaemonTool, Declaration, Runner, Toolbox};
 pub use world::{leads_to, program_in_path};

@@ -10,11 +10,13 @@ mod idle;
 mod inbox;
 mod lateness;
 mod load;
+mod mail;
+mod mail_soak;
 mod measurement;
 mod notices;
 mod size;
 mod slack;
-mod soak;
+mod slack_soak;
 mod start;
 mod stub;
 mod throughput;
@@ -33,8 +35,8 @@ struct Arguments {
     /// Takes smaller numbers, for a first look.
     #[arg(long)]
     quick: bool,
-    /// Has Slack fail at random for so long, and measures nothing else: what is decided there must count once.
-    #[arg(long, value_name = "N", conflicts_with = "measurements")]
+    /// How long a soak lasts, in minutes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: Option<u64>,
     /// What to measure; all of it if nothing is named.
     #[arg(value_name = "MEASUREMENT")]
@@ -43,13 +45,8 @@ struct Arguments {
 
 fn main() {
     let Arguments { quick, minutes, measurements } = Arguments::parse();
-    if let Some(minutes) = minutes {
-        let mut figures = Figures::default();
-        soak::measure(minutes, &mut figures);
-        figures.print();
-        return;
-    }
     let scale = if quick { Scale::QUICK } else { Scale::FULL };
+    let scale = Scale { minutes: minutes.unwrap_or(scale.minutes), ..scale };
     let wanted: Vec<Measurement> = Measurement::value_variants()
         .iter()
         .copied()

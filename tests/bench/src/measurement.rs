@@ -1,7 +1,9 @@
 use clap::ValueEnum;
 
 use crate::figure::Figures;
-use crate::{agent, idle, inbox, lateness, notices, size, slack, start, throughput, webhooks};
+use crate::{
+    agent, idle, inbox, lateness, mail, mail_soak, notices, size, slack, slack_soak, start, throughput, webhooks,
+};
 
 /// What can be measured by itself, in the order in which all of it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -22,8 +24,14 @@ pub(crate) enum Measurement {
     Inbox,
     /// From a click or a mention in Slack to what it starts
     Slack,
+    /// What is decided in Slack while Slack fails at random; --minutes says how long
+    SlackSoak,
     /// Notices delivered a second
     Notices,
+    /// From an answer by mail to what it allows, notices by SMTP, full mailboxes
+    Mail,
+    /// Items asked and answered by mail while connections are cut at random; --minutes says how long
+    MailSoak,
     /// Whole processes of owctl
     Owctl,
     /// What owd adds to a model's own time
@@ -37,11 +45,12 @@ pub(crate) struct Scale {
     pub(crate) tasks: usize,
     pub(crate) parked: usize,
     pub(crate) idle_seconds: u64,
+    pub(crate) minutes: u64,
 }
 
 impl Scale {
-    pub(crate) const FULL: Self = Self { rounds: 200, tasks: 100_000, parked: 10_000, idle_seconds: 60 };
-    pub(crate) const QUICK: Self = Self { rounds: 30, tasks: 2_000, parked: 300, idle_seconds: 5 };
+    pub(crate) const FULL: Self = Self { rounds: 200, tasks: 100_000, parked: 10_000, idle_seconds: 60, minutes: 3 };
+    pub(crate) const QUICK: Self = Self { rounds: 30, tasks: 2_000, parked: 300, idle_seconds: 5, minutes: 1 };
 }
 
 impl Measurement {
@@ -59,7 +68,10 @@ impl Measurement {
             Self::Webhooks => webhooks::measure(scale, figures),
             Self::Inbox => inbox::measure(scale, figures),
             Self::Slack => slack::measure(scale, figures),
+            Self::SlackSoak => slack_soak::measure(scale.minutes, figures),
             Self::Notices => notices::measure(scale, figures),
+            Self::Mail => mail::measure(scale, figures),
+            Self::MailSoak => mail_soak::measure(scale, figures),
             Self::Owctl => start::measure_owctl(scale, figures),
             Self::Agent => agent::measure(scale, figures),
         }

@@ -49,7 +49,7 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
 }
 
 /// As `until`, for what takes its time.
-fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     const ROUNDS: u32 = 20;
 
     let began = monotonic();

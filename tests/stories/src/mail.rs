@@ -1,8 +1,8 @@
 //! Mail signed by a real signer, with keys from a DNS server on loopback.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use base64::Engine;
@@ -17,7 +17,18 @@ pub struct Domain {
     key: Vec<u8>,
     /// Questions that are still to fail.
     failing: Arc<AtomicU32>,
+    /// What it answers instead of its key.
+    other: Arc<Mutex<Option<Other>>>,
     address: SocketAddr,
+}
+
+/// What a DNS server says that knows no such key.
+#[derive(Clone, Debug)]
+pub enum Other {
+    /// There is no such name.
+    Nothing,
+    /// Some other text.
+    Text(String),
 }
 
 impl Default for Domain {
@@ -39,15 +50,24 @@ impl Domain {
         let address = socket.local_addr().expect("an address");
         let failing = Arc::new(AtomicU32::new(0));
         let left = Arc::clone(&failing);
+        let other: Arc<Mutex<Option<Other>>> = Arc::default();
+        let instead = Arc::clone(&other);
         thread::spawn(move || {
             let mut packet = [0; 2048];
             while let Ok((length, from)) = socket.recv_from(&mut packet) {
                 let fails = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
                 // An asker that is gone needs no answer.
-                drop(socket.send_to(&answer(&packet[..length], (!fails).then_some(&text)), from));
+                let other = instead.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let (code, text) = match other {
+                    _ if fails => (2, None),
+                    Some(Other::Nothing) => (3, None),
+                    Some(Other::Text(other)) => (0, Some(other)),
+                    None => (0, Some(text.clone())),
+                };
+                drop(socket.send_to(&answer(&packet[..length], code, text.as_ref()), from));
             }
         });
-        Self { key, failing, address }
+        Self { key, failing, other, address }
     }
 
     /// The DNS server that knows its key.
@@ -59,6 +79,11 @@ impl Domain {
     /// The next so many questions get no answer that helps.
     pub fn fail(&self, questions: u32) {
         self.failing.store(questions, Ordering::SeqCst);
+    }
+
+    /// From now on it answers that, or its key again.
+    pub fn answer(&self, other: Option<Other>) {
+        *self.other.lock().unwrap_or_else(PoisonError::into_inner) = other;
     }
 
     /// A mail from an address of `example.org`, signed; `head` are further headers, each with its line end.
@@ -80,10 +105,10 @@ impl Domain {
     }
 }
 
-/// Header and question repeated, and a text record; without one, a failure of the server.
-fn answer(question: &[u8], text: Option<&String>) -> Vec<u8> {
+/// Header and question repeated, and a text record, if there is one.
+fn answer(question: &[u8], code: u8, text: Option<&String>) -> Vec<u8> {
     let name_end = question[12..].iter().position(|byte| *byte == 0).expect("a name") + 13;
-    let (code, answers) = if text.is_some() { (0, 1) } else { (2, 0) };
+    let answers = u8::from(text.is_some());
     let mut reply = vec![question[0], question[1], 0x81, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0];
     reply.extend(&question[12..name_end + 4]);
     if let Some(text) = text {

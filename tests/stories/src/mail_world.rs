@@ -47,9 +47,14 @@ impl World {
     /// When owd does not start.
     #[must_use]
     pub fn start(&self) -> Owd {
-        self.scratch.start_with(|command| {
+        let opened = || self.scratch.stderr().matches("the mailbox is open").count();
+        let before = opened();
+        let owd = self.scratch.start_with(|command| {
             command.env("OWD_SECRET_MAIL_PASSWORD", "secret");
-        })
+        });
+        // What lay in it before owd has ever looked is no news.
+        until("the mailbox is open", || (opened() > before).then_some(()));
+        owd
     }
 
     /// Has owd send its mail by another way to the same server.

@@ -44,7 +44,7 @@ fn what_is_not_understood_is_answered_with_what_would_be_and_a_decision_elsewher
     let notice = world.arrives(&[&format!("[ow:{item}]"), "To allow it"]);
     world.answer(&notice, 1, "approve, but only for staging");
     let told = world.arrives(&["In-Reply-To: <1@mail.example.org>", "Nothing was decided"]);
-    assert!(readable(&told).contains("reply with `approve` and nothing else"), "{told}");
+    assert!(readable(&told).contains("reply `approve` and nothing else"), "{told}");
     assert_eq!(id(&owd.item()), item);
     owd.owctl.ok(&["inbox", "deny", &item, "--reason", "Not on a Friday"]);
     let settled = world.arrives(&["Denied by ada over owctl", "Not on a Friday"]);
@@ -67,4 +67,26 @@ fn a_notice_that_does_not_arrive_is_told_in_the_local_inbox() {
         owd.owctl.ok(&["inbox", "approve", &item]);
         until("the run goes on", || (executions(&world.scratch) == 1).then_some(()));
     }
+}
+
+#[test]
+fn who_hands_an_item_on_is_told_where_it_is() {
+    let Some(world) = world("ada@example.org") else { return };
+    let config = world.scratch.path().join("config/owd.toml");
+    let text = std::fs::read_to_string(&config).expect("settings");
+    std::fs::write(&config, format!("{text}[inboxes.ops]\nmail = [\"ops@example.org\"]\n")).expect("settings");
+    let owd = world.start();
+    let item = World::asks(&owd);
+    let notice = world.arrives(&[&format!("[ow:{item}]"), "To allow it"]);
+    owd.owctl.ok(&["inbox", "delegate", &item, "ops"]);
+    let handed = world.arrives(&["It was handed on to `ops`"]);
+    assert_eq!(field(&handed, "In-Reply-To"), field(&notice, "Message-ID"), "in the thread of the notice");
+    until("the others are asked", || {
+        world.dovecot.mails("ops").into_iter().find(|(mail, _)| readable(mail).contains("It was handed on to you"))
+    });
+    // What was not taken away may still be answered.
+    world.answer(&notice, 1, "approve");
+    world.arrives(&["In-Reply-To: <1@mail.example.org>", "is approved"]);
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&world.scratch), 1);
 }

@@ -8,7 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use ow_stories::mail::Domain;
+use base64::Engine;
+use ow_stories::mail::{Domain, Other};
 use ow_stories::{ASKING, asking, executions};
 use ow_test_support::{Dovecot, Owd, Scratch, id, until};
 
@@ -364,7 +365,7 @@ fn an_answer_that_is_too_large_decides_nothing_and_its_sender_is_told_why() {
     fs::write(&file, format!("{config}{out}")).expect("written");
     let owd = start(&scratch);
     let item = parked(&owd);
-    let attached = format!("{}\r\n", "x".repeat(76)).repeat(11 * 1024 * 1024 / 78);
+    let attached = format!("{}\r\n", "x".repeat(76)).repeat(33 * 1024 * 1024 / 78);
     dovecot.put("owd", "large", &format!("{}{attached}", reply(&item, "approve\r\n\r\n-- \r\n")));
     until("its sender is told", || {
         fs::read_to_string(&sent).is_ok_and(|sent| sent.replace("=\n", "").contains("too large")).then_some(())
@@ -415,4 +416,176 @@ fn doctor_names_the_step_of_a_mails_way_that_fails() {
     let found = finds("[mail.out]\nfrom = \"owd@example.net\"\nsendmail = \"/nowhere/sendmail\"\n");
     assert!(found[0].1.contains("there is no program /nowhere/sendmail"), "{found:?}");
     assert_eq!(finds("[people.ada]\nuids = [0]\n"), [], "where no mail is configured, none is tried");
+}
+
+#[test]
+fn doctor_tells_whether_signatures_prove_the_people_and_what_is_wrong_with_a_key() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = Scratch::new();
+    scratch.config(&format!(
+        "[mail]\ndns = \"{}\"\n[mail.in]\nserver = \"{}\"\nsecurity = \"none\"\nuser = \"owd\"\npassword = \"mail-password\"\n\
+         [people.ada]\nuids = [0]\nmail = [\"ada@example.org\"]\n",
+        domain.dns(),
+        dovecot.address()
+    ));
+    let finds = || {
+        let mut command = scratch.owctl().command(&["doctor", "--json"]);
+        let output = command.env("OWD_SECRET_MAIL_PASSWORD", "secret").output().expect("doctor runs");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let checks = report["checks"].as_array().cloned().unwrap_or_default();
+        let mail: Vec<_> = checks.into_iter().filter(|check| check["name"] == "mail").collect();
+        assert_eq!(mail.len(), 2, "{mail:?}");
+        (mail[1]["state"] == "ok", format!("{} {}", mail[1]["message"], mail[1]["remedy"]))
+    };
+    let is = |well: bool, says: &str| {
+        let (state, text) = finds();
+        assert!(state == well && text.contains(says), "{text}");
+    };
+    is(false, "none of the last mails is from `example.org`");
+    dovecot.put("owd", "1", "From: ada@example.org\r\nSubject: s\r\n\r\nhello\r\n");
+    is(false, "is not signed by it (DKIM)");
+    let date = "Mon, 02 Mar 2026 09:00:00 +0000";
+    dovecot.put("owd", "2", &domain.mail("Ada <ada@example.org>", "s", date, "", "hello"));
+    is(true, "its key `s._domainkey.example.org` is in the DNS");
+    domain.answer(Some(Other::Nothing));
+    is(false, "is not in the DNS");
+    domain.answer(Some(Other::Text("v=spf1 -all".into())));
+    is(false, "by that name is none");
+    domain.answer(None);
+    domain.fail(20);
+    is(false, "the DNS does not tell the key");
+}
+
+#[test]
+fn what_owd_started_hands_over_no_mail() {
+    let scratch = asking();
+    let uid = fs::metadata(scratch.path()).expect("a home").uid();
+    let socket = scratch.path().join("lmtp");
+    scratch.config(&format!(
+        "[mail]\nauthserv-id = \"{RELAY}\"\nlmtp = \"{}\"\n[people.ada]\nuids = [{uid}]\nmail = [\"ada@example.org\"]\n",
+        socket.display()
+    ));
+    let script = scratch.work().join("forge.sh");
+    let text = format!(
+        "python3 - <<'END'\nimport socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\nprint('said:', s.recv(100))\nEND\n",
+        socket.display()
+    );
+    fs::write(&script, text).expect("a script");
+    scratch.task(
+        "forge",
+        "[[step]]\nsave-as = \"tried\"\ntool = \"shell\"\nargs = { argv = [\"bash\", \"{work}/forge.sh\"] }\n\
+         [[step]]\ntool = \"notify\"\nargs = { text = \"{{ steps.tried.stdout }}\" }\n",
+    );
+    let owd = scratch.start();
+    until("the socket is there", || socket.exists().then_some(()));
+    let greeting = talk(&socket, &["QUIT"]).remove(0);
+    assert!(greeting.starts_with("220"), "a program of the person's is greeted: {greeting}");
+    owd.owctl.ok(&["inbox", "approve", &asks(&owd, "forge")]);
+    owd.run_in("forge", "succeeded");
+    let told = until("the run tells", || owd.items().into_iter().find(|item| item["kind"] == "notification"));
+    let text = owd.owctl.ok(&["inbox", "show", &id(&told)]);
+    assert!(text.contains("said: b'554 5.7.1") && text.contains("may hand over no mail"), "{text}");
+}
+
+/// A mail with these attachments, from `example.org`, as the relay lets it through.
+fn with_attachments(number: u32, names: &[&str]) -> String {
+    let mut mail = format!(
+        "Authentication-Results: mx.example.net; dmarc=pass header.from=example.org\r\nFrom: bob@example.org\r\nTo: owd@example.net\r\n\
+         Subject: Invoice {number}\r\nMessage-ID: <invoice.{number}@example.org>\r\nMIME-Version: 1.0\r\n\
+         Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nSee below.\r\n"
+    );
+    for (at, name) in names.iter().enumerate() {
+        let name = base64::engine::general_purpose::STANDARD.encode(name);
+        write!(
+            mail,
+            "--b\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"=?utf-8?b?{name}?=\"\r\n\r\n\
+             content {number}.{at}\r\n"
+        )
+        .expect("text");
+    }
+    mail + "--b--\r\n"
+}
+
+#[test]
+fn a_task_runs_on_the_mails_of_a_folder_and_has_their_attachments_as_files() {
+    let Some(mut dovecot) = Dovecot::start() else { return };
+    let scratch = Scratch::new();
+    let folder = "Rechnungen & März";
+    scratch.config(&format!(
+        "[mail]\nauthserv-id = \"mx.example.net\"\n[mail.in]\nserver = \"{}\"\nsecurity = \"none\"\nuser = \"owd\"\n\
+         password = \"MAIL_PASSWORD\"\nfolders = [\"{folder}\"]\n",
+        dovecot.address()
+    ));
+    scratch.task(
+        "invoices",
+        &format!(
+            "[[trigger]]\nmail = {{ folder = \"{folder}\", from = [\"@example.org\"] }}\n[[step]]\nsave-as = \"read\"\ntool = \"read_file\"\n\
+             args = {{ path = \"{{{{ event.attachments[0].path }}}}\" }}\n[[step]]\ntool = \"notify\"\n\
+             args = {{ text = \"{{{{ event.subject }}}}: {{{{ steps.read.text }}}}|{{{{ event.attachments }}}}\" }}\n"
+        ),
+    );
+    scratch.task(
+        "inbox",
+        "[[trigger]]\nmail = {}\n[[step]]\ntool = \"notify\"\nargs = { text = \"{{ event.subject }}\" }\n",
+    );
+    let written = "Rechnungen &- M&AOQ-rz";
+    dovecot.put_in("owd", written, "0", &with_attachments(0, &["old.pdf"]));
+    dovecot.put("owd", "0", "Subject: old\r\n\r\nold\r\n");
+    let owd = start(&scratch);
+    until("both are open", || (scratch.stderr().matches("the mailbox is open").count() == 2).then_some(()));
+    let bad = ["../../x.pdf", "; rm -rf ~", "a\u{202e}fdp.exe"];
+    dovecot.put_in("owd", written, "1", &with_attachments(1, &bad));
+    let run = owd.run_in("invoices", "succeeded");
+    let told = until("the run tells", || owd.items().into_iter().find(|item| item["kind"] == "notification"));
+    let text = owd.owctl.json(&["inbox", "show", &id(&told)]).to_string();
+    assert!(text.contains("Invoice 1: content 1.0"), "{text}");
+    let kept = scratch.path().join("data/runs").join(id(&run)).join("attachments");
+    let mut files: Vec<String> = fs::read_dir(&kept)
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["1-x.pdf", "2-rm_rf", "3-a_fdp.exe"]);
+    assert!(!text.contains('\u{202e}'), "{text}");
+    let facts = owd.owctl.json(&["run", "show", &id(&run), "--facts"]).to_string();
+    assert!(facts.contains("1-x.pdf"), "{facts}");
+    // A server that numbers the folder anew, while owd is down, has nothing told twice; what came is told.
+    owd.kill();
+    dovecot.put_in("owd", written, "2", &with_attachments(2, &["b.pdf"]));
+    dovecot.renumber_folder("owd", written);
+    dovecot.put("owd", "1", "From: eve@example.com\r\nSubject: to the inbox\r\n\r\nhello\r\n");
+    let owd = start(&scratch);
+    until("the second invoice is told", || (owd.runs("invoices").len() == 2).then_some(()));
+    until("the other task runs on the mailbox alone", || (owd.runs("inbox").len() == 1).then_some(()));
+    let mut doctor = owd.owctl.command(&["doctor"]);
+    let found = doctor.env("OWD_SECRET_MAIL_PASSWORD", "secret").output().expect("owctl runs").stdout;
+    let found = String::from_utf8_lossy(&found).into_owned();
+    assert!(found.contains("Rechnungen & März can be read"), "{found}");
+    owd.stop();
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named_and_the_mailbox_is_read_all_the_same() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    let config = scratch.path().join("config/owd.toml");
+    let known = fs::read_to_string(&config).expect("settings");
+    fs::write(&config, known.replace("user = \"owd\"", "user = \"owd\"\nfolders = [\"Invoices\"]")).expect("settings");
+    let owd = start(&scratch);
+    until("owd says so", || owd.owctl.ok(&["status"]).contains("Invoices").then_some(()));
+    let mut doctor = owd.owctl.command(&["doctor"]);
+    let found = doctor.env("OWD_SECRET_MAIL_PASSWORD", "secret").output().expect("owctl runs");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(found.contains("Invoices") && found.contains("`folders`"), "{found}");
+    let item = parked(&owd);
+    dovecot.put("owd", "1", &reply(&item, "approve"));
+    owd.run_in("asking", "succeeded");
+    scratch.task(
+        "wrong",
+        "[[trigger]]\nmail = { folder = \"Invoice\" }\n[[step]]\ntool = \"notify\"\nargs = { text = \"x\" }\n",
+    );
+    let wrong = owd.owctl.run(&["reload"]);
+    assert!(wrong.stderr.contains("did you mean \"Invoices\"?"), "{}{}", wrong.stdout, wrong.stderr);
 }

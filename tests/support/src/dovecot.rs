@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::until;
+use crate::{Certificates, until};
 
 /// `nobody` and its group, where the test itself is root.
 const NOBODY: u32 = 65_534;
@@ -23,6 +23,8 @@ const PROGRAM: &str = "/usr/sbin/dovecot";
 pub struct Dovecot {
     dir: TempDir,
     port: u16,
+    /// Encrypted from the start, where it is encrypted at all.
+    tls_port: u16,
     child: Option<Child>,
     uid: u32,
 }
@@ -38,6 +40,16 @@ impl Dovecot {
     /// None where it is not installed; then the test says so and is skipped.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with(None)
+    }
+
+    /// One that takes logins only over an encrypted connection: by STARTTLS, and at [`Dovecot::tls_address`] from the start.
+    #[must_use]
+    pub fn start_encrypted(certificates: &Certificates) -> Option<Self> {
+        Self::start_with(Some(certificates))
+    }
+
+    fn start_with(certificates: Option<&Certificates>) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
             println!("skipped: no {PROGRAM}; install dovecot-imapd and dovecot-lmtpd");
             return None;
@@ -46,7 +58,15 @@ impl Dovecot {
         let own = rustix::process::getuid().as_raw();
         let uid = if own == 0 { NOBODY } else { own };
         let gid = if own == 0 { NOBODY } else { rustix::process::getgid().as_raw() };
-        let port = free_port();
+        let (port, tls_port) = (free_port(), free_port());
+        let (ssl, imaps) = match certificates {
+            None => ("ssl = no\ndisable_plaintext_auth = no\n".to_owned(), 0),
+            Some(certificates) => {
+                let (cert, key) = (certificates.certificate(), certificates.key());
+                let files = format!("ssl_cert = <{}\nssl_key = <{}\n", cert.display(), key.display());
+                (format!("ssl = required\ndisable_plaintext_auth = yes\n{files}"), tls_port)
+            }
+        };
         let home = dir.path().display();
         // Where the test is no root, its own account is the one without rights.
         let names = if own == 0 {
@@ -64,12 +84,13 @@ impl Dovecot {
         };
         let text = format!(
             "base_dir = {home}/run\nstate_dir = {home}/run\nlog_path = {home}/log\nprotocols = imap lmtp\nlisten = 127.0.0.1\n\
-             ssl = no\ndisable_plaintext_auth = no\nmail_location = maildir:{home}/mail/%n\nmail_home = {home}/mail/%n\n\
+             {ssl}mail_location = maildir:{home}/mail/%n\nmail_home = {home}/mail/%n\n\
              first_valid_uid = 1\nmail_max_userip_connections = 100\n{names}\
              passdb {{\n driver = static\n args = password=secret\n}}\n\
              userdb {{\n driver = static\n args = uid={uid} gid={gid} allow_all_users=yes\n}}\n\
-             service imap-login {{\n chroot =\n inet_listener imap {{\n  port = {port}\n }}\n inet_listener imaps {{\n  port = 0\n }}\n}}\n\
+             service imap-login {{\n chroot =\n inet_listener imap {{\n  port = {port}\n }}\n inet_listener imaps {{\n  port = {imaps}\n  ssl = yes\n }}\n}}\n\
              service anvil {{\n chroot =\n}}\nservice stats {{\n chroot =\n}}\n\
+             service auth {{\n unix_listener sasl {{\n  mode = 0666\n }}\n}}\n\
              service lmtp {{\n unix_listener lmtp {{\n  mode = 0666\n }}\n}}\n"
         );
         fs::write(dir.path().join("dovecot.conf"), text).expect("a configuration");
@@ -79,7 +100,7 @@ impl Dovecot {
         }
         chown(dir.path(), Some(uid), Some(gid)).expect("handed over");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("seen by others");
-        let mut server = Self { dir, port, child: None, uid };
+        let mut server = Self { dir, port, tls_port, child: None, uid };
         server.run();
         Some(server)
     }
@@ -115,6 +136,18 @@ impl Dovecot {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// `127.0.0.1:PORT` where it is encrypted from the start.
+    #[must_use]
+    pub fn tls_address(&self) -> String {
+        format!("127.0.0.1:{}", self.tls_port)
+    }
+
+    /// The socket at which a mail server asks whether a login is right.
+    #[must_use]
+    pub fn sasl(&self) -> PathBuf {
+        self.dir.path().join("run/sasl")
+    }
+
     /// The socket to which mail is handed (LMTP).
     #[must_use]
     pub fn lmtp(&self) -> PathBuf {
@@ -133,7 +166,24 @@ impl Dovecot {
     ///
     /// When it cannot be written.
     pub fn put(&self, user: &str, name: &str, mail: &str) {
-        let maildir = self.maildir(user);
+        self.put_at(&self.maildir(user), name, mail);
+    }
+
+    /// Puts a mail into another folder of a user, by its name as IMAP writes it; one that is not there is made.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be written.
+    pub fn put_in(&self, user: &str, folder: &str, name: &str, mail: &str) {
+        // The mailbox itself comes before what is in it.
+        if !self.maildir(user).exists() {
+            fs::create_dir(self.maildir(user)).expect("a folder");
+            chown(self.maildir(user), Some(self.uid), None).expect("handed over");
+        }
+        self.put_at(&self.maildir(user).join(format!(".{folder}")), name, mail);
+    }
+
+    fn put_at(&self, maildir: &Path, name: &str, mail: &str) {
         let own = |path: &Path| chown(path, Some(self.uid), None).expect("handed over");
         for folder in ["", "tmp", "new", "cur"] {
             let folder = maildir.join(folder);
@@ -166,8 +216,19 @@ impl Dovecot {
 
     /// Has it number a user's mails anew, as a server does that lost its index.
     pub fn renumber(&mut self, user: &str) {
+        let maildir = self.maildir(user);
+        self.renumber_at(&maildir);
+    }
+
+    /// The same of another folder of theirs, by its name as IMAP writes it.
+    pub fn renumber_folder(&mut self, user: &str, folder: &str) {
+        let maildir = self.maildir(user).join(format!(".{folder}"));
+        self.renumber_at(&maildir);
+    }
+
+    fn renumber_at(&mut self, maildir: &Path) {
         self.stop();
-        for entry in fs::read_dir(self.maildir(user)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(maildir).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("dovecot") {
                 fs::remove_file(entry.path()).expect("gone");
             }

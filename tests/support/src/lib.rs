@@ -4,8 +4,10 @@
 //! Every wait is for a condition with a limit; nothing sleeps for a duration. What is started is stopped
 //! when its owner is dropped.
 
+mod certificates;
 mod dovecot;
 mod fault;
+mod mail_sink;
 pub mod model_server;
 mod owctl;
 mod owd;
@@ -17,8 +19,10 @@ mod slack;
 mod terminal;
 mod wait;
 
+pub use certificates::Certificates;
 pub use dovecot::{Dovecot, free_port};
 pub use fault::{Fault, FaultAction, FaultCall};
+pub use mail_sink::{MailSink, Sunk};
 pub use owctl::{Answer, Owctl};
 pub use owd::{Owd, Scratch, binary, id, rows};
 pub use postfix::Postfix;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Dovecot, free_port, until};
+use crate::{Certificates, Dovecot, free_port, until};
 
 /// Where Debian puts it, which is on no user's path.
 const PROGRAM: &str = "/usr/sbin/postfix";
@@ -21,6 +21,7 @@ const PROGRAM: &str = "/usr/sbin/postfix";
 pub struct Postfix {
     dir: TempDir,
     port: u16,
+    tls_port: u16,
     child: Child,
 }
 
@@ -33,6 +34,21 @@ impl Postfix {
     /// When it does not start.
     #[must_use]
     pub fn start(dovecot: &Dovecot) -> Option<Self> {
+        Self::start_with(dovecot, None)
+    }
+
+    /// One that takes logins, which Dovecot knows, and only over an encrypted connection: by STARTTLS, and at
+    /// [`Postfix::tls_address`] from the start.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    #[must_use]
+    pub fn start_encrypted(dovecot: &Dovecot, certificates: &Certificates) -> Option<Self> {
+        Self::start_with(dovecot, Some(certificates))
+    }
+
+    fn start_with(dovecot: &Dovecot, certificates: Option<&Certificates>) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
             println!("skipped: no {PROGRAM}; install postfix");
             return None;
@@ -43,7 +59,20 @@ impl Postfix {
         }
         let dir = tempfile::Builder::new().prefix("postfix").tempdir().expect("a folder");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("seen by others");
-        let port = free_port();
+        let (port, tls_port) = (free_port(), free_port());
+        let (tls, smtps) = match certificates {
+            None => (String::new(), String::new()),
+            Some(certificates) => {
+                let main = format!(
+                    "smtpd_tls_security_level = may\nsmtpd_tls_cert_file = {}\nsmtpd_tls_key_file = {}\nsmtpd_tls_auth_only = yes\n\
+                     smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = {}\n",
+                    certificates.certificate().display(),
+                    certificates.key().display(),
+                    dovecot.sasl().display()
+                );
+                (main, format!("127.0.0.1:{tls_port} inet n - n - - smtpd -o smtpd_tls_wrappermode=yes\n"))
+            }
+        };
         let home = dir.path().display();
         for folder in ["conf", "queue", "data"] {
             fs::create_dir(dir.path().join(folder)).expect("a folder");
@@ -58,16 +87,16 @@ impl Postfix {
              inet_interfaces = 127.0.0.1\ninet_protocols = ipv4\nmynetworks = 127.0.0.0/8\nsmtpd_relay_restrictions = permit_mynetworks, reject\n\
              smtpd_recipient_restrictions = check_recipient_access inline:{{ refused@example.org=REJECT }}, permit\n\
              maillog_file = {home}/log\nmaillog_file_prefixes = {home}\nsmtputf8_enable = no\nalias_maps =\nalias_database =\n\
-             minimal_backoff_time = 1s\nmaximal_backoff_time = 2s\nqueue_run_delay = 1s\nlmtp_destination_recipient_limit = 1\n",
+             {tls}minimal_backoff_time = 1s\nmaximal_backoff_time = 2s\nqueue_run_delay = 1s\nlmtp_destination_recipient_limit = 1\n",
             lmtp = dovecot.lmtp().display()
         );
         fs::write(dir.path().join("conf/main.cf"), main).expect("a configuration");
         let services = format!(
-            "127.0.0.1:{port} inet n - n - - smtpd\ncleanup unix n - n - 0 cleanup\nqmgr unix n - n 300 1 qmgr\n\
+            "127.0.0.1:{port} inet n - n - - smtpd\n{smtps}cleanup unix n - n - 0 cleanup\nqmgr unix n - n 300 1 qmgr\n\
              rewrite unix - - n - - trivial-rewrite\nbounce unix - - n - 0 bounce\ndefer unix - - n - 0 bounce\ntrace unix - - n - 0 bounce\n\
              verify unix - - n - 1 verify\nflush unix n - n 1000? 0 flush\nproxymap unix - - n - - proxymap\nsmtp unix - - n - - smtp\n\
              lmtp unix - - n - - lmtp\nerror unix - - n - - error\nretry unix - - n - - error\nanvil unix - - n - 1 anvil\n\
-             scache unix - - n - 1 scache\npostlog unix-dgram n - n - 1 postlogd\n"
+             scache unix - - n - 1 scache\ntlsmgr unix - - n 1000? 1 tlsmgr\npostlog unix-dgram n - n - 1 postlogd\n"
         );
         fs::write(dir.path().join("conf/master.cf"), services).expect("a configuration");
         let child = Command::new(PROGRAM)
@@ -79,7 +108,7 @@ impl Postfix {
             .stderr(Stdio::null())
             .spawn()
             .expect("Postfix starts");
-        let server = Self { dir, port, child };
+        let server = Self { dir, port, tls_port, child };
         until("Postfix listens", || TcpStream::connect(("127.0.0.1", port)).ok());
         Some(server)
     }
@@ -88,6 +117,12 @@ impl Postfix {
     #[must_use]
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// `127.0.0.1:PORT` where it is encrypted from the start.
+    #[must_use]
+    pub fn tls_address(&self) -> String {
+        format!("127.0.0.1:{}", self.tls_port)
     }
 
     /// What it has logged.

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+/// Bytes of clients that a proxy keeps.
+const SEEN: usize = 256 * 1024;
+
 /// A proxy on loopback, for one server.
 #[derive(Debug)]
 pub struct Proxy {
@@ -19,6 +22,8 @@ struct Shared {
     /// The answer to a mail's end is kept from its sender.
     holds: AtomicBool,
     held: AtomicUsize,
+    /// What clients said, up to [`SEEN`] bytes.
+    seen: Mutex<Vec<u8>>,
     /// Both ends of what is connected.
     open: Mutex<Vec<TcpStream>>,
 }
@@ -35,6 +40,7 @@ impl Proxy {
             target: target.to_owned(),
             holds: AtomicBool::new(false),
             held: AtomicUsize::new(0),
+            seen: Mutex::default(),
             open: Mutex::default(),
         });
         let serves = Arc::clone(&shared);
@@ -64,6 +70,12 @@ impl Proxy {
         self.shared.held.load(Ordering::SeqCst)
     }
 
+    /// What clients said in the clear, or what an eavesdropper sees of it.
+    #[must_use]
+    pub fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
     /// Ends all that is connected, midway; says how many connections that were.
     pub fn cut(&self) -> usize {
         let open = std::mem::take(&mut *self.shared.open.lock().unwrap_or_else(PoisonError::into_inner));
@@ -89,6 +101,10 @@ impl Shared {
         let (up, hears) = (Arc::clone(this), Arc::clone(&is_held));
         thread::spawn(move || {
             pump(from_client, server, |bytes| {
+                let mut seen = up.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let left = SEEN - seen.len();
+                seen.extend(&bytes[..bytes.len().min(left)]);
+                drop(seen);
                 if bytes.ends_with(b"\r\n.\r\n") && up.holds.load(Ordering::SeqCst) {
                     hears.store(true, Ordering::SeqCst);
                     up.held.fetch_add(1, Ordering::SeqCst);

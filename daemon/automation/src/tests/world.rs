@@ -210,6 +210,7 @@ pub(crate) fn check(written: &Written<'_>, now: Timestamp) -> Result<TaskSpec, V
         expiry: Span::from_secs(14 * 86_400),
         reminder: Span::from_secs(86_400),
         webhooks: vec!["ci".parse().expect("a name")],
+        mail_folders: vec![],
     };
     let Written { name, text, file, before } = *written;
     let parsed = match before {

@@ -50,6 +50,9 @@ pub struct MailInConfig {
     /// The name of the secret that is its password.
     pub password: String,
     pub mailbox: String,
+    /// Further mailboxes, for tasks that name them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
 }
 
 /// How mail is sent.
@@ -88,15 +91,20 @@ pub struct MailServer {
     pub host: String,
     pub port: u16,
     pub security: MailSecurity,
+    /// A file of certificates (PEM) whose holders are believed beside those that this machine trusts, for this server.
+    pub ca: Option<PathBuf>,
 }
 
 impl Serialize for MailServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { host, port, security } = self;
+        let Self { host, port, security, ca } = self;
         let server = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        let mut fields = serializer.serialize_struct("MailServer", 2)?;
+        let mut fields = serializer.serialize_struct("MailServer", 3)?;
         fields.serialize_field("server", &server)?;
         fields.serialize_field("security", security)?;
+        if let Some(ca) = ca {
+            fields.serialize_field("ca", ca)?;
+        }
         fields.end()
     }
 }
@@ -108,6 +116,9 @@ pub enum MailSecurity {
     StartTls,
     None,
 }
+
+/// Folders that are read beside the mailbox: each has a connection of its own.
+const FOLDERS: usize = 10;
 
 /// The ports of a protocol: encrypted from the start, and else.
 struct Ports(u16, u16);
@@ -135,22 +146,38 @@ pub(super) fn mail(section: &Section<'_, '_>, home: &Path) -> MailConfig {
         dns: dns.map(|found| found.value),
         lmtp: path(section, "lmtp", home),
         lmtp_user: lmtp_user.map(|found| found.value),
-        incoming: section.section("in").and_then(|section| incoming(&section)),
+        incoming: section.section("in").and_then(|section| incoming(&section, home)),
         out: section.section("out").and_then(|section| out(&section, home)),
     }
 }
 
-fn incoming(section: &Section<'_, '_>) -> Option<MailInConfig> {
-    let server = server(section, &Ports(993, 143));
+fn incoming(section: &Section<'_, '_>, home: &Path) -> Option<MailInConfig> {
+    let server = server(section, &Ports(993, 143), home);
     let login = login(section);
     let mailbox = section.text("mailbox").map_or_else(|| "INBOX".into(), |found| found.value);
+    let mut folders: Vec<String> = vec![];
+    for Found { value, place } in section.texts("folders").unwrap_or_default() {
+        let fault = |what: &str, remedy: &str| section.document().fault(&place, what, remedy);
+        if value.is_empty() || value.chars().any(char::is_control) {
+            fault(
+                "not the name of a folder",
+                "write it as your mail program shows it, as `Invoices` or `INBOX/Invoices`",
+            );
+        } else if value == mailbox || folders.contains(&value) {
+            fault("it is read already", "name each folder once, and `mailbox` not among them");
+        } else if folders.len() == FOLDERS {
+            fault("too many folders", "ten are read at most: have your server sort mail into fewer");
+        } else {
+            folders.push(value);
+        }
+    }
     section.finish();
     if login.is_none() && section.value("user").is_none() {
         let remedy = "give `user`, and `password` as the name of a secret: `owctl secret set NAME` keeps it";
         section.document().fault_without_value(section.place(), "a mailbox without `user` and `password`", remedy);
     }
     let MailLogin { user, password } = login?;
-    Some(MailInConfig { server: server?, user, password, mailbox })
+    Some(MailInConfig { server: server?, user, password, mailbox, folders })
 }
 
 fn out(section: &Section<'_, '_>, home: &Path) -> Option<MailOutConfig> {
@@ -171,7 +198,7 @@ fn out(section: &Section<'_, '_>, home: &Path) -> Option<MailOutConfig> {
         }
         Some(sendmail) => Some(MailWay::Program { sendmail }),
         None => {
-            let server = server(section, &Ports(465, 587));
+            let server = server(section, &Ports(465, 587), home);
             let login = login(section);
             server.map(|server| MailWay::Server { server, login })
         }
@@ -180,7 +207,7 @@ fn out(section: &Section<'_, '_>, home: &Path) -> Option<MailOutConfig> {
     Some(MailOutConfig { from: from?.value, way: way? })
 }
 
-fn server(section: &Section<'_, '_>, ports: &Ports) -> Option<MailServer> {
+fn server(section: &Section<'_, '_>, ports: &Ports, home: &Path) -> Option<MailServer> {
     let words = [("tls", MailSecurity::Tls), ("starttls", MailSecurity::StartTls), ("none", MailSecurity::None)];
     let security = section.choice("security", &words).unwrap_or(MailSecurity::Tls);
     let remedy = "write a name, and a port if it is not the usual one, as `mail.example.org:993`";
@@ -189,6 +216,7 @@ fn server(section: &Section<'_, '_>, ports: &Ports) -> Option<MailServer> {
         let remedy = "name the mail server: `server = \"mail.example.org\"`";
         section.document().fault_without_value(section.place(), "no `server`", remedy);
     }
+    let ca = path(section, "ca", home);
     let Found { value: (host, port), place } = server?;
     if security == MailSecurity::None && !is_own(&host) {
         let what = "not a server of this machine: mail and password would cross the network unencrypted";
@@ -196,7 +224,7 @@ fn server(section: &Section<'_, '_>, ports: &Ports) -> Option<MailServer> {
     }
     let Ports(tls, plain) = *ports;
     let usual = if security == MailSecurity::Tls { tls } else { plain };
-    Some(MailServer { host, port: port.unwrap_or(usual), security })
+    Some(MailServer { host, port: port.unwrap_or(usual), security, ca })
 }
 
 /// A name or an address, and a port.

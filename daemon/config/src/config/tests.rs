@@ -245,16 +245,22 @@ fn mail_is_read_and_sent_as_the_file_says() {
          [mail.out]\nserver = \"smtp.example.org\"\nsecurity = \"starttls\"\nfrom = \"owd <owd@example.org>\"\n",
     )
     .expect("right");
-    let server = |host: &str, port, security| MailServer { host: host.into(), port, security };
+    let server = |host: &str, port, security| MailServer { host: host.into(), port, security, ca: None };
     let incoming = config.mail.incoming.expect("a mailbox");
     assert_eq!(incoming.server, server("imap.example.org", 993, MailSecurity::Tls));
     assert_eq!((incoming.user.as_str(), incoming.mailbox.as_str()), ("ada", "INBOX"));
     let way = MailWay::Server { server: server("smtp.example.org", 587, MailSecurity::StartTls), login: None };
     assert_eq!(config.mail.out, Some(MailOutConfig { from: "owd <owd@example.org>".into(), way }));
     let own = read(
-        "[mail.in]\nserver = \"127.0.0.1:1143\"\nsecurity = \"none\"\nuser = \"ada\"\npassword = \"P\"\nmailbox = \"Owd\"\n",
-    );
-    let own = own.expect("right").mail.incoming.expect("a mailbox");
+        "[mail.in]\nserver = \"127.0.0.1:1143\"\nsecurity = \"none\"\nuser = \"ada\"\npassword = \"P\"\nmailbox = \"Owd\"\n\
+         folders = [\"Invoices\"]\n[mail.out]\nserver = \"mail.home\"\nca = \"/etc/ssl/home.pem\"\nfrom = \"owd@mail.home\"\n",
+    )
+    .expect("right");
+    assert_eq!(read(&own.show()).as_ref(), Ok(&own), "what is shown can be read back");
+    let Some(MailWay::Server { server: out, .. }) = own.mail.out.map(|out| out.way) else { panic!("a server") };
+    assert_eq!(out.ca.as_deref(), Some(std::path::Path::new("/etc/ssl/home.pem")));
+    let own = own.mail.incoming.expect("a mailbox");
+    assert_eq!(own.folders, ["Invoices"]);
     assert_eq!(own.server, server("127.0.0.1", 1143, MailSecurity::None));
     faults(
         "[mail.in]\nserver = \"imap.example.org:x\"\nuser = \"ada\"\npassword = \"s3cret pass!\"\n[mail.out]\nserver = \"smtp.example.org\"\nsecurity = \"none\"\nfrom = \"a@example.org, b@example.org\"\npassword = \"P\"\n",

@@ -79,7 +79,15 @@ fn read(
     let root = document.root(&table);
     let timezone = zone(&root).unwrap_or_else(|| defaults.timezone.clone());
     let known = TimeZone::get(&timezone.0).unwrap_or(TimeZone::UTC);
-    let setting = Setting { task: name, home: &defaults.home, zone: &known, now, webhooks: &defaults.webhooks, before };
+    let setting = Setting {
+        task: name,
+        home: &defaults.home,
+        zone: &known,
+        now,
+        webhooks: &defaults.webhooks,
+        mail_folders: &defaults.mail_folders,
+        before,
+    };
     let spec = TaskSpec {
         name: name.clone(),
         title: title(&root),

@@ -43,6 +43,7 @@ fn host() -> Host {
 fn defaults() -> TaskDefaults {
     TaskDefaults {
         webhooks: vec!["ci".parse().expect("a name"), "stripe".parse().expect("a name")],
+        mail_folders: vec!["Invoices".into()],
         ..Config::new(&host()).task_defaults(&host())
     }
 }
@@ -202,10 +203,14 @@ fn every_form_of_a_trigger_is_read() {
             r#"slack = { channel = "C01", from = ["U01"], when = "event.text == 'go'" }"#,
             "Slack { channel: \"C01\", from: [\"U01\"], when: Some(\"event.text == 'go'\") }",
         ),
-        ("mail = {}", "Mail(MailFilter { from: [], subject: None, list: None })"),
+        ("mail = {}", "Mail(MailFilter { from: [], subject: None, list: None, folder: None })"),
         (
             r#"mail = { from = ["Bob@example.org", "@example.net"], subject = "invoice*" }"#,
-            "Mail(MailFilter { from: [\"bob@example.org\", \"@example.net\"], subject: Some(\"invoice*\"), list: None })",
+            "Mail(MailFilter { from: [\"bob@example.org\", \"@example.net\"], subject: Some(\"invoice*\"), list: None, folder: None })",
+        ),
+        (
+            r#"mail = { folder = "Invoices" }"#,
+            "Mail(MailFilter { from: [], subject: None, list: None, folder: Some(\"Invoices\") })",
         ),
         (r#"webhook = "ci""#, "Webhook { hook: WebhookName(\"ci\"), when: None }"),
         (

@@ -27,6 +27,8 @@ pub(super) struct Setting<'s> {
     pub(super) now: Timestamp,
     /// The webhooks that there are.
     pub(super) webhooks: &'s [WebhookName],
+    /// The folders that are read beside the mailbox.
+    pub(super) mail_folders: &'s [String],
     /// The task as it is, if it exists.
     pub(super) before: Option<&'s TaskSpec>,
 }
@@ -82,7 +84,7 @@ fn trigger(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> 
         "watch" => watch(section, setting),
         "webhook" => webhook(section, setting),
         "slack" => slack(section),
-        "mail" => mail(section),
+        "mail" => mail(section, setting),
         "after" => after(section, setting),
         _ => startup(section),
     }
@@ -280,8 +282,9 @@ fn hook_name(section: &Section<'_, '_>, key: &'static str, setting: &Setting<'_>
     None
 }
 
-/// `mail = { from = ["bob@example.org"], subject = "invoice*", list = "team.example.org" }`, each of which may be left out.
-fn mail(section: &Section<'_, '_>) -> Option<Trigger> {
+/// `mail = { from = ["bob@example.org"], subject = "invoice*", list = "team.example.org", folder = "Invoices" }`, each of which
+/// may be left out.
+fn mail(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {
     let mail = section.section("mail")?;
     let document = mail.document();
     let remedy = "write bare addresses, as `bob@example.org`, or domains, as `@example.org`";
@@ -299,8 +302,20 @@ fn mail(section: &Section<'_, '_>) -> Option<Trigger> {
         let plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '<' | '>');
         if text.is_empty() || !text.chars().all(plain) { Err("not the id of a list") } else { Ok(text.to_owned()) }
     });
+    let mut folder = None;
+    if let Some(Found { value, place }) = mail.text("folder") {
+        if setting.mail_folders.contains(&value) {
+            folder = Some(value);
+        } else {
+            let remedy = match nearest(&value, setting.mail_folders.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => "have it read: add it to `folders` in [mail.in] of owd.toml, then `owctl reload`".into(),
+            };
+            document.fault(&place, "not a folder that is read", remedy);
+        }
+    }
     mail.finish();
-    Some(Trigger::Mail(MailFilter { from, subject, list: list.map(|found| found.value) }))
+    Some(Trigger::Mail(MailFilter { from, subject, list: list.map(|found| found.value), folder }))
 }
 
 fn after(section: &Section<'_, '_>, setting: &Setting<'_>) -> Option<Trigger> {

@@ -203,12 +203,15 @@ fn put_trigger(lines: &mut Lines, trigger: &Trigger) {
             }
             lines.put("slack", &format!("{{ {fields} }}"));
         }
-        Trigger::Mail(MailFilter { from, subject, list }) => {
+        Trigger::Mail(MailFilter { from, subject, list, folder }) => {
             let named =
                 |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key} = {}", text(value)));
             let senders = (!from.is_empty()).then(|| format!("from = {}", texts(from.iter().cloned())));
             let fields: Vec<String> =
-                [senders, named("subject", subject), named("list", list)].into_iter().flatten().collect();
+                [senders, named("subject", subject), named("list", list), named("folder", folder)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             lines.put("mail", &if fields.is_empty() { "{}".into() } else { format!("{{ {} }}", fields.join(", ")) });
         }
         Trigger::Webhook { hook, when: None } => lines.put("webhook", &text(hook.as_str())),

@@ -36,7 +36,7 @@ impl Connection {
         loop {
             if let Some((frame, used)) = Frame::read(&self.read)? {
                 self.read.drain(..used);
-                self.news |= frame.tells_of_mail();
+                self.news |= frame == Frame::Exists;
                 return Ok(frame);
             }
             self.read.reserve(CHUNK);
@@ -69,13 +69,13 @@ impl Connection {
         let mut said = vec![];
         loop {
             let frame = self.frame().await?;
-            match frame.ends(tag) {
-                Some(("OK", _)) => return Ok(said),
-                Some((_, words)) => {
-                    return Err(ImapError::Refused { command, said: ow_model::escape::line(words).into_owned() });
+            match frame {
+                Frame::Done { tag: of, well: true, .. } if of == tag => return Ok(said),
+                Frame::Done { tag: of, words, .. } if of == tag => {
+                    return Err(ImapError::Refused { command, said: words });
                 }
-                None if frame.is_bye() && command != "LOGOUT" => return Err(ImapError::Ended(frame.words())),
-                None => said.push(frame),
+                Frame::Bye(words) if command != "LOGOUT" => return Err(ImapError::Ended(words)),
+                frame => said.push(frame),
             }
         }
     }
@@ -84,14 +84,13 @@ impl Connection {
     async fn asked(&mut self, tag: &str, command: &'static str) -> Result<(), ImapError> {
         loop {
             let frame = self.frame().await?;
-            if frame.continues() {
-                return Ok(());
-            }
-            if let Some((_, words)) = frame.ends(tag) {
-                return Err(ImapError::Refused { command, said: ow_model::escape::line(words).into_owned() });
-            }
-            if frame.is_bye() {
-                return Err(ImapError::Ended(frame.words()));
+            match frame {
+                Frame::Continue => return Ok(()),
+                Frame::Done { tag: of, words, .. } if of == tag => {
+                    return Err(ImapError::Refused { command, said: words });
+                }
+                Frame::Bye(words) => return Err(ImapError::Ended(words)),
+                _ => {}
             }
         }
     }

@@ -42,6 +42,11 @@ fn item_within(page: &mut Page, item: &Item, news: Occasion, letter: &Letter<'_>
         page.text(item.id.token());
         return;
     }
+    if news == Occasion::HandedOn {
+        page.text(wording::handed_on(item));
+        page.text(item.id.token());
+        return;
+    }
     if let Some(why) = wording::occasion(news) {
         page.text(why);
     }

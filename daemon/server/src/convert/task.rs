@@ -99,7 +99,7 @@ fn trigger_words(trigger: &Trigger) -> String {
             let when = when.as_ref().map(|when| format!(" when {when}")).unwrap_or_default();
             format!("slack {channel}{from}{when}")
         }
-        Trigger::Mail(MailFilter { from, subject, list }) => {
+        Trigger::Mail(MailFilter { from, subject, list, folder }) => {
             let mut text = "mail".to_owned();
             if !from.is_empty() {
                 text = format!("{text} from {}", from.join(" or "));
@@ -109,6 +109,9 @@ fn trigger_words(trigger: &Trigger) -> String {
             }
             if let Some(list) = list {
                 text = format!("{text} of list {list}");
+            }
+            if let Some(folder) = folder {
+                text = format!("{text} in {folder}");
             }
             text
         }

@@ -501,6 +501,50 @@ pub async fn an_item_that_is_handed_on_is_in_both_inboxes(place: &impl Place) {
     assert!(matches!(unknown, Err(ResolveError::Unknown { .. })), "{unknown:?}");
 }
 
+pub async fn who_was_told_of_an_item_is_told_that_it_was_handed_on(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let delivery = due_at(&store, &ada(), noon()).await;
+    record(&store, &delivery, sent("<1@example.net>"), noon()).await;
+    let ops = inbox("ops");
+    store.delegate(item, &ops, &anna(), noon()).await.expect("handed on");
+    let slack = InboxBinding::new("slack", "C1");
+    let deliveries = due(&store, noon()).await.deliveries;
+    let mut all: Vec<_> = deliveries.iter().map(|delivery| (delivery.binding.clone(), told(delivery))).collect();
+    all.sort_by(|left, right| left.0.as_str().cmp(right.0.as_str()));
+    let (on, to) = (vec![(item, Occasion::HandedOn)], vec![(item, Occasion::Delegated)]);
+    assert_eq!(all, [(desk(), on.clone()), (ada(), on), (slack, to)]);
+    store.delegate(item, &ops, &anna(), noon()).await.expect("it is there");
+    let handed = states(&store, item).await.into_iter().filter(|state| state.starts_with("handed-on")).count();
+    assert_eq!(handed, 1, "once");
+}
+
+pub async fn an_answer_and_what_its_sender_is_told_are_one_fact(place: &impl Place) {
+    let store = place.open().await;
+    bind(&store);
+    let item = ask(&store, "job", &["x"], noon()).await[0];
+    let reply = |text: &str, key: &str| crate::NewReply {
+        key: key.into(),
+        binding: ada(),
+        item: Some(item),
+        reply: Reply { subject: "s".into(), text: text.into(), in_reply_to: None, references: vec![] },
+    };
+    let first = reply("Done.", "mail:1");
+    store.resolve_and_tell(item, &deny(), &bert(), &first, noon()).await.expect("resolved");
+    drop(store);
+    // What handles the same mail again after a crash finds that it is told.
+    let store = place.open().await;
+    bind(&store);
+    let again = store.resolve_and_tell(item, &deny(), &bert(), &first, noon()).await;
+    assert!(matches!(again, Err(ResolveError::Already { .. })), "{again:?}");
+    assert!(!store.enqueue_reply(&reply("It was decided already.", "mail:1"), noon()).await.expect("written"));
+    let late = store.resolve_and_tell(item, &deny(), &bert(), &reply("Done.", "mail:2"), noon()).await;
+    assert!(late.is_err(), "{late:?}");
+    let replies = states(&store, item).await.into_iter().filter(|state| state.starts_with("reply")).count();
+    assert_eq!(replies, 1, "an answer that does not count is told nothing by this");
+}
+
 pub async fn what_a_chat_asks_is_told_elsewhere_a_minute_later(place: &impl Place) {
     let store = place.open().await;
     bind(&store);

@@ -107,3 +107,22 @@ pub async fn kept_bytes_outlive_a_restart_and_go_with_their_run(place: &impl Pla
     let back = store.put_blob(b"a long output").await.expect("kept");
     assert!(store.blob(back).await.expect("read").is_some());
 }
+
+pub async fn kept_bytes_that_an_event_names_wait_with_it(place: &impl Place) {
+    let store = place.open().await;
+    save(&store, &spec("job", vec![]), noon()).await;
+    let used = store.put_blob(b"an attachment").await.expect("kept");
+    let mut mail = event("job", "mail:1");
+    mail.payload.data = json!({ "attachments": [{ "hash": used.to_string() }] });
+    store.accept_events(&[mail], noon()).await.expect("accepted");
+    while store.retain(&retention(), later(noon(), 200 * DAY)).await.expect("retained") {}
+    assert!(store.blob(used).await.expect("read").is_some(), "nothing has run on it yet");
+    claim(&store, later(noon(), 200 * DAY), noon()).await;
+    let run = take(&store, later(noon(), 200 * DAY)).await.remove(0);
+    store.append(run.run.id, 0, &[started()], None, later(noon(), 200 * DAY)).await.expect("appended");
+    let ended = later(noon(), 201 * DAY);
+    store.end_run(&ending(run.run.id, 1, Outcome::Succeeded), ended).await.expect("ended");
+    store.accept_events(&[event("job", "mail:2")], ended).await.expect("accepted");
+    while store.retain(&retention(), later(noon(), 400 * DAY)).await.expect("retained") {}
+    assert_eq!(store.blob(used).await.expect("read"), None, "and goes with it");
+}

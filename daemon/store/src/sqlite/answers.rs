@@ -88,9 +88,10 @@ pub(crate) fn delegate(
         "task": item.task, "run": item.run, "title": item.title, "inbox": to, "by": by.person,
     });
     tell_item(tx, "item.delegated", id, &payload, now)?;
-    if let Some(routing) = routing {
-        outbox::tell(tx, &Telling::of(id, Occasion::Delegated), &routing, &mut Bundles::new(), now)?;
+    if let Some(routing) = &routing {
+        outbox::tell(tx, &Telling::of(id, Occasion::Delegated), routing, &mut Bundles::new(), now)?;
     }
+    outbox::tell_handed_on(tx, &item, routing.as_ref(), now)?;
     let also = with(&item, to).into_iter().cloned().collect();
     Ok(Item { also, ..item })
 }

@@ -91,6 +91,16 @@ pub(crate) fn refer(view: &View<'_>, run: i64, fact: &str) -> Result<(), StoreEr
     Ok(())
 }
 
+/// Whether a text may name kept bytes.
+pub(crate) fn names_any(text: &str) -> bool {
+    hashes(text).next().is_some()
+}
+
+/// By which an event refers, among the runs.
+pub(crate) const fn owner_of_event(event: i64) -> i64 {
+    -event
+}
+
 /// Takes back what a run referred to.
 pub(crate) fn release(view: &View<'_>, run: i64) -> Result<(), StoreError> {
     let hashes: Vec<String> = view.column("DELETE FROM blob_refs WHERE run = ?1 RETURNING hash", [run])?;

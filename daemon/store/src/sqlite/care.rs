@@ -180,15 +180,19 @@ fn remove_slots(view: &View<'_>, before: Timestamp, step: usize) -> Result<usize
 }
 
 fn remove_events(view: &View<'_>, before: Timestamp, step: usize) -> Result<usize, StoreError> {
-    view.change(
+    let removed: Vec<i64> = view.column(
         "DELETE FROM events WHERE received_at < ?1 AND id IN (
              SELECT e.id FROM events e
              WHERE e.state <> 0 AND e.id < (SELECT max(id) FROM events)
                  AND NOT EXISTS (SELECT 1 FROM run_events g JOIN runs r ON r.ord = g.run
                      WHERE g.event = e.id AND r.ended_at IS NULL)
-             ORDER BY e.id LIMIT ?2)",
+             ORDER BY e.id LIMIT ?2) RETURNING id",
         params![micros(before), step.cast_signed()],
-    )
+    )?;
+    for event in &removed {
+        blobs::release(view, blobs::owner_of_event(*event))?;
+    }
+    Ok(removed.len())
 }
 
 /// How many bytes a folder's store takes, for reports.

@@ -4,6 +4,7 @@ use ow_model::{
 };
 use rusqlite::params;
 
+use super::blobs;
 use super::intake;
 use super::slots::{self, record_slot};
 use super::tasks::{self, Head};
@@ -39,6 +40,14 @@ pub(crate) fn accept(tx: &Tx<'_>, task: TaskId, event: &NewEvent, now: Timestamp
     )?;
     if added == 0 {
         return Ok(Accepted::Duplicate);
+    }
+    let payload = json(&event.payload);
+    if blobs::names_any(&payload) {
+        let ids: Vec<i64> =
+            tx.column("SELECT id FROM events WHERE task = ?1 AND key = ?2", params![task.0, event.key.0])?;
+        for id in ids {
+            blobs::refer(tx, blobs::owner_of_event(id), &payload)?;
+        }
     }
     tx.change(
         "UPDATE tasks SET waiting = waiting + 1,

@@ -9,8 +9,8 @@ use super::items::{self, ITEMS, item_row};
 use super::view::{Broken, Record, Source, View, json, micros};
 use super::writer::Tx;
 use crate::{
-    Attempted, Content, Conversation, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, RouteItems, Routing,
-    StoreError, TakenDeliveries, Thread, ToldIn,
+    Attempted, Content, Conversation, Delivery, DeliveryId, DeliveryRow, NewReply, Notice, Reply, Route, RouteItems,
+    Routing, StoreError, TakenDeliveries, Thread, ToldIn,
 };
 
 const OUTBOX: Source = Source { table: "outbox", key: 0 };
@@ -190,20 +190,45 @@ pub(crate) fn settle(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> Result<(),
     if matches!(item.kind, ItemKind::Notification { .. }) {
         return Ok(());
     }
-    let told: Vec<String> = tx.column(
+    let routes = told_of(tx, item.id, routings)?;
+    let telling = Telling {
+        not_before: Some(now.saturating_add(SETTLED_GRACE).unwrap_or(Timestamp::MAX)),
+        ..Telling::of(item.id, Occasion::Settled)
+    };
+    tell(tx, &telling, &Routing { told: routes, escalation: None }, &mut Bundles::new(), now)
+}
+
+/// Those of the routes by which an item was told of.
+fn told_of(view: &View<'_>, item: ItemId, routings: Vec<Routing>) -> Result<Vec<Route>, StoreError> {
+    let told: Vec<String> = view.column(
         "SELECT DISTINCT binding FROM outbox WHERE item = ?1 AND what NOT IN ('reply', 'settled')
              AND (state IN ('taken', 'sent') OR perhaps = 1)",
-        [id],
+        [item.to_string()],
     )?;
     let mut routes: Vec<_> = routings.into_iter().flat_map(|routing| routing.told).collect();
     let mut seen = BTreeSet::new();
     routes.retain(|route| {
         told.iter().any(|binding| binding == route.binding.as_str()) && seen.insert(route.binding.clone())
     });
-    let telling = Telling {
-        not_before: Some(now.saturating_add(SETTLED_GRACE).unwrap_or(Timestamp::MAX)),
-        ..Telling::of(item.id, Occasion::Settled)
-    };
+    Ok(routes)
+}
+
+/// Who was told of an item that goes on to another inbox is told that it is there now; `to` are the routes of that one.
+pub(crate) fn tell_handed_on(
+    tx: &mut Tx<'_>,
+    item: &Item,
+    to: Option<&Routing>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let routings: Vec<Routing> = item.inboxes().filter_map(|inbox| routing(tx, inbox, now)).collect();
+    if routings.is_empty() {
+        return Ok(());
+    }
+    let mut routes = told_of(tx, item.id, routings)?;
+    let is_there = |route: &Route| to.is_some_and(|to| to.told.iter().any(|other| other.binding == route.binding));
+    routes.retain(|route| !is_there(route));
+    let number = u32::try_from(item.also.len()).unwrap_or(u32::MAX);
+    let telling = Telling { number, ..Telling::of(item.id, Occasion::HandedOn) };
     tell(tx, &telling, &Routing { told: routes, escalation: None }, &mut Bundles::new(), now)
 }
 

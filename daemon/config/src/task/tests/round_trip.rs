@@ -84,8 +84,12 @@ fn trigger() -> impl Strategy<Value = Trigger> {
             prop::collection::vec("[a-z]{1,8}@[a-z]{1,8}\\.example", 0..3),
             prop::option::of("[a-z *\"]{1,12}"),
             prop::option::of("[a-z.]{1,12}"),
+            any::<bool>(),
         )
-            .prop_map(|(from, subject, list)| Trigger::Mail(MailFilter { from, subject, list })),
+            .prop_map(|(from, subject, list, folder)| {
+                let folder = folder.then(|| "Invoices".to_owned());
+                Trigger::Mail(MailFilter { from, subject, list, folder })
+            }),
     ]
 }
 
