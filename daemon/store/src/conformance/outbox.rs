@@ -515,9 +515,10 @@ pub async fn who_was_told_of_an_item_is_told_that_it_was_handed_on(place: &impl 
     all.sort_by(|left, right| left.0.as_str().cmp(right.0.as_str()));
     let (on, to) = (vec![(item, Occasion::HandedOn)], vec![(item, Occasion::Delegated)]);
     assert_eq!(all, [(desk(), on.clone()), (ada(), on), (slack, to)]);
+    let before = states(&store, item).await;
+    assert_eq!(before.iter().filter(|state| state.starts_with("handed-on")).count(), 2, "{before:?}");
     store.delegate(item, &ops, &anna(), noon()).await.expect("it is there");
-    let handed = states(&store, item).await.into_iter().filter(|state| state.starts_with("handed-on")).count();
-    assert_eq!(handed, 1, "once");
+    assert_eq!(states(&store, item).await, before, "once");
 }
 
 pub async fn an_answer_and_what_its_sender_is_told_are_one_fact(place: &impl Place) {
