@@ -1,6 +1,6 @@
 //! The line that a mail program puts above what it quotes: "On …, Agent wrote:".
 
-use crate::doubt::{doubts, limits};
+use crate::doubt::{doubts, is_day, limits};
 
 /// Lines that one attribution may be wrapped over.
 pub(crate) const WRAPPED: usize = 4;
@@ -174,51 +174,8 @@ fn opens(text: &str) -> bool {
 }
 
 fn weekday(word: &str) -> bool {
-    const DAYS: &[&str] = &[
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "mon",
-        "tue",
-        "wed",
-        "thu",
-        "fri",
-        "sat",
-        "sun",
-        "montag",
-        "dienstag",
-        "mittwoch",
-        "donnerstag",
-        "freitag",
-        "samstag",
-        "sonntag",
-        "lundi",
-        "mardi",
-        "mercredi",
-        "jeudi",
-        "vendredi",
-        "samedi",
-        "dimanche",
-        "lunes",
-        "martes",
-        "miércoles",
-        "jueves",
-        "viernes",
-        "sábado",
-        "domingo",
-        "maandag",
-        "dinsdag",
-        "woensdag",
-        "donderdag",
-        "vrijdag",
-        "zaterdag",
-        "zondag",
-    ];
-    DAYS.contains(&word.trim_end_matches([',', '.']))
+    let word = word.trim_end_matches([',', '.']);
+    is_day(word) || matches!(word, "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")
 }
 
 fn has_verb(text: &str) -> bool {

@@ -4,70 +4,10 @@
 //! sign-off asks here first: a line that may limit or take back what the person said is the person's.
 
 use crate::languages::LANGUAGES;
-use crate::words::{What, folded, pieces};
+use crate::words::{What, pieces};
 
-/// Days, times, places and sizes: under a yes they are a condition. In lower case; of other scripts, parts of words.
-const LIMITS: &[&str] = &[
-    // Times.
-    "today",
-    "tonight",
-    "tomorrow",
-    "morning",
-    "noon",
-    "afternoon",
-    "evening",
-    "night",
-    "weekend",
-    "week",
-    "month",
-    "year",
-    "now",
-    "soon",
-    "asap",
-    "next",
-    "heute",
-    "morgen",
-    "früh",
-    "abend",
-    "mittag",
-    "nachmittag",
-    "nacht",
-    "woche",
-    "demain",
-    "matin",
-    "midi",
-    "soir",
-    "nuit",
-    "semaine",
-    "hoy",
-    "mañana",
-    "tarde",
-    "noche",
-    "temprano",
-    "semana",
-    "hoje",
-    "amanhã",
-    "manhã",
-    "noite",
-    "oggi",
-    "domani",
-    "mattina",
-    "sera",
-    "notte",
-    "settimana",
-    "vandaag",
-    "ochtend",
-    "middag",
-    "avond",
-    "nacht",
-    "week",
-    "dziś",
-    "jutro",
-    "rano",
-    "wieczorem",
-    "tydzień",
-    "tydzien",
-    // Days.
+/// The days of the week, written out; in lower case.
+const DAYS: &[&str] = &[
     "monday",
     "tuesday",
     "wednesday",
@@ -128,6 +68,69 @@ const LIMITS: &[&str] = &[
     "piątek",
     "sobota",
     "niedziela",
+];
+
+/// Times, places and sizes: with the days, under a yes they are a condition. In lower case; of other scripts, parts of words.
+const LIMITS: &[&str] = &[
+    // Times.
+    "today",
+    "tonight",
+    "tomorrow",
+    "morning",
+    "noon",
+    "afternoon",
+    "evening",
+    "night",
+    "weekend",
+    "week",
+    "month",
+    "year",
+    "now",
+    "soon",
+    "asap",
+    "next",
+    "heute",
+    "morgen",
+    "früh",
+    "abend",
+    "mittag",
+    "nachmittag",
+    "nacht",
+    "woche",
+    "demain",
+    "matin",
+    "midi",
+    "soir",
+    "nuit",
+    "semaine",
+    "hoy",
+    "mañana",
+    "tarde",
+    "noche",
+    "temprano",
+    "semana",
+    "hoje",
+    "amanhã",
+    "manhã",
+    "noite",
+    "oggi",
+    "domani",
+    "mattina",
+    "sera",
+    "notte",
+    "settimana",
+    "vandaag",
+    "ochtend",
+    "middag",
+    "avond",
+    "nacht",
+    "week",
+    "dziś",
+    "jutro",
+    "rano",
+    "wieczorem",
+    "tydzień",
+    "tydzien",
     // Places and sizes.
     "staging",
     "stage",
@@ -214,7 +217,12 @@ pub(crate) fn is_doubt(word: &str) -> bool {
 
 /// Whether a word says when, where or how much.
 pub(crate) fn is_limit(word: &str) -> bool {
-    LIMITS.iter().any(|limit| means(word, limit))
+    is_day(word) || LIMITS.iter().any(|limit| means(word, limit))
+}
+
+/// Whether a word is a day of the week, written out.
+pub(crate) fn is_day(word: &str) -> bool {
+    DAYS.contains(&word)
 }
 
 /// Whether any word of a text takes something back.
@@ -246,10 +254,4 @@ fn means(word: &str, listed: &str) -> bool {
 fn is_unspaced(word: &str) -> bool {
     word.chars()
         .any(|letter| matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'))
-}
-
-/// Whether a text names any of the parts of words, in lower case.
-pub(crate) fn hits(text: &str, parts: &[&str]) -> usize {
-    let text = folded(text);
-    parts.iter().filter(|part| text.contains(**part)).count()
 }

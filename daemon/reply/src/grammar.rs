@@ -1,6 +1,6 @@
 use crate::doubt::{doubts, limits};
 use crate::phrase::Phrases;
-use crate::signature::{is_contact, is_name, looks_like_a_name};
+use crate::sign_off::{is_contact, is_name, looks_like_a_name};
 use crate::words::{Piece, What, edged, folded, lines, pieces};
 
 /// What kind of item a reply answers.

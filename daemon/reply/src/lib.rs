@@ -25,7 +25,9 @@ mod doubt;
 mod languages;
 mod phrase;
 
+mod gateway;
 mod grammar;
+mod sign_off;
 mod signature;
 
 mod attribution;

@@ -1,4 +1,4 @@
-use crate::signature::names_of;
+use crate::sign_off::names_of;
 
 /// Who a mail says it is from.
 #[derive(Clone, Debug, Eq, PartialEq)]

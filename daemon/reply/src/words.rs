@@ -134,3 +134,9 @@ pub(crate) fn lines(text: &str) -> Vec<&str> {
     }
     lines
 }
+
+/// How many of these parts of words, in lower case, a text holds.
+pub(crate) fn hits(text: &str, parts: &[&str]) -> usize {
+    let text = folded(text);
+    parts.iter().filter(|part| text.contains(**part)).count()
+}

@@ -1,0 +1,300 @@
+//! What gateways and companies put around a mail: a warning above it, a footer below.
+
+use crate::doubt::doubts;
+use crate::words::{edged, folded, hits};
+
+/// Lines at the top in which a gateway warns of mail from outside.
+pub(crate) fn banner(lines: &[&str]) -> usize {
+    const OPENINGS: &[&str] = &[
+        "caution:",
+        "warning:",
+        "external email",
+        "external:",
+        "[external",
+        "*external",
+        "this email originated",
+        "this message originated",
+        "this message came from",
+        "achtung:",
+        "diese e-mail",
+        "attention :",
+        "attention:",
+        "precaución:",
+        "atenção:",
+        "attenzione:",
+        "let op:",
+        "uwaga:",
+    ];
+    const OUTSIDE: &[&str] = &[
+        "outside",
+        "external",
+        "extern",
+        "außerhalb",
+        "ausserhalb",
+        "extérieur",
+        "externe",
+        "fuera de",
+        "externo",
+        "fora da",
+        "esterno",
+        "esterna",
+        "buiten",
+        "spoza",
+        "zewnętrz",
+    ];
+    /// A warning speaks of mails, their senders and what is in them; a person's, of what is to be done.
+    const OF_MAIL: &[&str] = &[
+        "email",
+        "e-mail",
+        " mail",
+        "message",
+        "sender",
+        "originated",
+        "came from",
+        "click",
+        "link",
+        "attachment",
+        "organization",
+        "organisation",
+        "network",
+        "recogni",
+        "phishing",
+        "domain",
+        "nachricht",
+        "absender",
+        "klick",
+        "anhäng",
+        "anlagen",
+        "unternehmen",
+        "courriel",
+        "expéditeur",
+        "pièce",
+        "liens",
+        "cliqu",
+        "provient",
+        "correo",
+        "mensaje",
+        "remitente",
+        "enlace",
+        "adjunto",
+        "organización",
+        "haga clic",
+        "mensagem",
+        "remetente",
+        "anexo",
+        "organização",
+        "clique",
+        "messaggio",
+        "mittente",
+        "allegat",
+        "organizzazione",
+        "clicca",
+        "bericht",
+        "afzender",
+        "bijlage",
+        "organisatie",
+        "klik",
+        "afkomstig",
+        "wiadomość",
+        "nadawc",
+        "załącznik",
+        "organizacj",
+        "pochodzi",
+    ];
+    let blank = lines.iter().take_while(|line| line.trim().is_empty()).count();
+    let length = lines[blank..].iter().take_while(|line| !line.trim().is_empty()).count();
+    let paragraph = folded(&lines[blank..blank + length].join(" "));
+    let paragraph = paragraph.trim_start();
+    let warns = OPENINGS.iter().any(|opening| paragraph.starts_with(opening))
+        && OUTSIDE.iter().any(|word| paragraph.contains(word))
+        && hits(paragraph, OF_MAIL) >= 3
+        // Something of the person's own must follow.
+        && lines[blank + length..].iter().any(|line| !line.trim().is_empty());
+    if warns { blank + length } else { 0 }
+}
+
+/// Where a footer begins that a company or a virus scanner puts under every mail: a paragraph of its own.
+pub(crate) fn disclaimer(lines: &[&str]) -> Option<usize> {
+    const OPENINGS: &[&str] = &[
+        "confidentiality notice",
+        "confidentiality:",
+        "confidential:",
+        "disclaimer",
+        "legal notice",
+        "privileged and confidential",
+        "this e-mail",
+        "this email",
+        "this message",
+        "the information contained",
+        "the information in this",
+        "the contents of this",
+        "the content of this",
+        "notice:",
+        "important notice",
+        "diese e-mail",
+        "diese nachricht",
+        "der inhalt dieser",
+        "vertraulichkeitshinweis",
+        "ce message",
+        "ce courriel",
+        "cet e-mail",
+        "este mensaje",
+        "este correo",
+        "aviso legal",
+        "aviso de confidencialidad",
+        "esta mensagem",
+        "este e-mail",
+        "este email",
+        "questo messaggio",
+        "questa e-mail",
+        "questa email",
+        "le informazioni contenute",
+        "dit bericht",
+        "deze e-mail",
+        "de informatie in",
+        "ta wiadomość",
+        "niniejsza wiadomość",
+        "treść tej wiadomości",
+        "virus-free",
+        "virenfrei",
+        "本メール",
+        "このメール",
+        "本邮件",
+        "此邮件",
+        "이 메일",
+        "본 메일",
+    ];
+    /// What such a footer speaks of; a person who is afraid for a secret says one of these, not several.
+    const TELLING: &[&str] = &[
+        // English.
+        "confidential",
+        "intended",
+        "recipient",
+        "privileged",
+        "disclos",
+        "copying",
+        "distribut",
+        "delet",
+        "notify",
+        "in error",
+        "unauthori",
+        "prohibited",
+        "sender",
+        "attachment",
+        "addressee",
+        "virus",
+        "legally",
+        "proprietary",
+        // German.
+        "vertraulich",
+        "bestimmt",
+        "adressat",
+        "empfänger",
+        "absender",
+        "vernicht",
+        "lösch",
+        "irrtümlich",
+        "unbefugt",
+        "weitergabe",
+        "anhäng",
+        "anlagen",
+        "gesetzlich",
+        // French.
+        "confidentiel",
+        "destinataire",
+        "expéditeur",
+        "détrui",
+        "par erreur",
+        "pièces jointes",
+        "divulg",
+        "supprim",
+        "interdit",
+        // Spanish and Portuguese.
+        "confidencia",
+        "destinatari",
+        "destinatári",
+        "eliminar",
+        "apagar",
+        "remitente",
+        "remetente",
+        "prohibid",
+        "proibid",
+        "adjunto",
+        "anexo",
+        "por error",
+        "por engano",
+        "legal",
+        // Italian.
+        "riservat",
+        "mittente",
+        "cancell",
+        "allegat",
+        "vietat",
+        "per errore",
+        // Dutch.
+        "vertrouwelijk",
+        "geadresseerde",
+        "ontvanger",
+        "afzender",
+        "verwijder",
+        "bijlage",
+        "bestemd",
+        "vergissing",
+        // Polish.
+        "poufn",
+        "adresat",
+        "nadawc",
+        "usun",
+        "załącznik",
+        "odbiorc",
+        "omyłk",
+        "zabronion",
+        // Japanese, Chinese, Korean.
+        "機密",
+        "秘密",
+        "受信",
+        "宛先",
+        "削除",
+        "誤",
+        "送信者",
+        "開示",
+        "複製",
+        "添付",
+        "机密",
+        "保密",
+        "收件人",
+        "删除",
+        "发件人",
+        "误",
+        "泄露",
+        "复制",
+        "附件",
+        "披露",
+        "기밀",
+        "수신",
+        "발신",
+        "삭제",
+        "착오",
+        "잘못",
+        "공개",
+        "복사",
+        "첨부",
+    ];
+    const SCANNER: &[&str] = &["avast", "avg.com", "virus-free", "virenfrei"];
+    let begins = |at: usize| {
+        let above = at.checked_sub(1).map_or("", |above| lines[above]);
+        let apart = above.trim().is_empty() || above.trim().chars().all(|letter| "-_=*─".contains(letter));
+        let text = folded(edged(lines[at]));
+        let opens = OPENINGS.iter().any(|opening| text.starts_with(opening));
+        opens && (apart || hits(&text, TELLING) >= 3)
+    };
+    let at = (1..lines.len()).find(|at| begins(*at))?;
+    let footer = folded(&lines[at..].join(" "));
+    let paragraphs = lines[at..].split(|line| line.trim().is_empty()).filter(|part| !part.is_empty()).count();
+    let last = lines[at..].iter().rfind(|line| !line.trim().is_empty()).map_or(0, |line| line.chars().count());
+    let told = hits(&footer, TELLING);
+    let scanned = hits(&footer, SCANNER) > 0;
+    // A short line at the end is a person's: nobody is warned of secrets in a few words.
+    let tells = (told >= 3 || (told >= 2 && !doubts(&footer)) || scanned) && (paragraphs == 1 || last >= 40 || scanned);
+    tells.then_some(at)
+}
