@@ -44,8 +44,8 @@ pub(crate) fn visible(html: &str) -> Vec<Line> {
             let end = find_close(rest, &tag.name);
             match tag.name.as_str() {
                 "style" => page.rules.extend(sheet(&rest[..end])),
-                // A person sees what is in it.
-                "textarea" | "xmp" => page.text(&rest[..end]),
+                // Some programs show it and some do not, so that it is no plain yes.
+                "textarea" | "xmp" if !rest[..end].trim().is_empty() => page.text(&format!("\u{fffd}{}", &rest[..end])),
                 _ => {}
             }
             rest = &rest[end..];

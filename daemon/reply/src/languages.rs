@@ -536,6 +536,8 @@ pub const LANGUAGES: &[Language] = &[
         sent_from: &[
             "verstuurd vanaf",
             "verzonden vanaf",
+            "verzonden vanuit",
+            "verstuurd vanuit",
             "verzonden met",
             "verstuurd met",
             "verstuurd via",
@@ -701,6 +703,8 @@ pub const LANGUAGES: &[Language] = &[
         greeting: &["你好|您好|早上好|下午好|大家好"],
         sent_from: &[
             "发自我的",
+            "发自 outlook",
+            "从 windows 版邮件",
             "發自我的",
             "从我的",
             "從我的",

@@ -764,6 +764,8 @@ fn hidden_and_struck_text_in_html() {
             "<p>approve</p><div id='Signature'><p>staging only</p></div>",
             "<p>approve</p><svg><text>staging only</text></svg>",
             "<p>approve</p><textarea>staging only</textarea>",
+            "<textarea>approve</textarea>",
+            "<xmp>approve</xmp>",
             "<style>*{display:none}</style><p>approve</p>",
             "<dialog>approve</dialog>",
             "<p style='filter:opacity(0)'>approve</p>",
