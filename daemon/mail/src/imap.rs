@@ -146,6 +146,20 @@ impl Session {
         within(time, command, self.connection.ask(command, line)).await
     }
 
+    /// The same where what is not told counts as not there: an answer that cannot be read is an error then.
+    async fn ask_of_mails(
+        &mut self,
+        command: &'static str,
+        line: &str,
+        time: Duration,
+    ) -> Result<Vec<Frame>, ImapError> {
+        let frames = self.ask(command, line, time).await?;
+        if frames.contains(&Frame::Unread) {
+            return Err(ImapError::Nonsense(format!("an answer to {command} that cannot be read")));
+        }
+        Ok(frames)
+    }
+
     /// The numbers of the mails after this one, in order.
     pub(crate) async fn after(&mut self, uid: u32) -> Result<Vec<u32>, ImapError> {
         let Some(first) = uid.checked_add(1) else { return Ok(vec![]) };
@@ -163,7 +177,7 @@ impl Session {
 
     async fn search(&mut self, what: &str) -> Result<Vec<u32>, ImapError> {
         self.connection.news = false;
-        let frames = self.ask("UID SEARCH", &format!("UID SEARCH {what}"), ANSWER).await?;
+        let frames = self.ask_of_mails("UID SEARCH", &format!("UID SEARCH {what}"), ANSWER).await?;
         let told = frames.into_iter().filter_map(|frame| match frame {
             Frame::Found(found) => Some(found),
             _ => None,
@@ -176,14 +190,14 @@ impl Session {
 
     /// A mail, only its headers if it is larger than `most` bytes; none: it is not there any more.
     pub(crate) async fn fetch(&mut self, uid: u32, most: u64) -> Result<Option<(Vec<u8>, Extent)>, ImapError> {
-        let about = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID RFC822.SIZE)"), ANSWER).await?;
+        let about = self.ask_of_mails("UID FETCH", &format!("UID FETCH {uid} (UID RFC822.SIZE)"), ANSWER).await?;
         let Some(Fetched { size, .. }) = of_mail(about, uid) else { return Ok(None) };
         // Not marked as read by looking.
         let (what, extent) = match size {
             Some(size) if size > most => ("BODY.PEEK[HEADER]", Extent::Head),
             _ => ("BODY.PEEK[]", Extent::Whole),
         };
-        let frames = self.ask("UID FETCH", &format!("UID FETCH {uid} (UID {what})"), MAIL).await?;
+        let frames = self.ask_of_mails("UID FETCH", &format!("UID FETCH {uid} (UID {what})"), MAIL).await?;
         Ok(of_mail(frames, uid).and_then(|found| found.body).map(|body| (body, extent)))
     }
 

@@ -31,6 +31,8 @@ pub(crate) enum Frame {
     Exists,
     Found(Vec<u32>),
     Fetched(Fetched),
+    /// It tells of mails, and cannot be read: what was asked for is not known by it, and is not absent.
+    Unread,
     Other,
 }
 
@@ -92,9 +94,13 @@ impl Frame {
         let text = String::from_utf8_lossy(bytes);
         let mut parts = text.trim_end().splitn(3, ' ');
         let (tag, status) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let third = parts.next().unwrap_or_default();
         let is = |word: &str| status.eq_ignore_ascii_case(word);
         match tag {
             "*" if is("BYE") => Self::Bye(words(bytes)),
+            "*" if is("SEARCH") || third.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("FETCH")) => {
+                Self::Unread
+            }
             "*" => Self::Other,
             "+" => Self::Continue,
             tag if is("OK") || is("NO") || is("BAD") => {
@@ -216,6 +222,9 @@ mod tests {
         }
         let capabilities = ["IMAP4rev1", "IDLE", "AUTH=PLAIN", "STARTTLS"].map(str::to_owned).to_vec();
         assert_eq!(whole("* CAPABILITY IMAP4rev1 IDLE AUTH=PLAIN STARTTLS\r\n"), Frame::Capabilities(capabilities));
+        for text in ["* 3 FETCH (UID 9 BODY[] whatever)\r\n", "* SEARCH 5 three\r\n", "* 3 fetch UID 9\r\n"] {
+            assert_eq!(whole(text), Frame::Unread, "a mail is not taken for absent: {text}");
+        }
         assert_eq!(whole("* OK [WHATEVER {x] said\r\n"), Frame::Other, "what no grammar knows is passed over");
     }
 
