@@ -30,6 +30,8 @@ pub struct Delivered {
 pub enum Fault {
     /// It may go better later: after this time, if the other side named one.
     Later { after: Option<Span>, why: String },
+    /// It may have arrived, and nothing was heard of that; it is tried again.
+    Lost { why: String },
     /// Trying again would change nothing.
     Never { why: String },
 }
@@ -39,8 +41,19 @@ impl Fault {
         Self::Later { after: None, why: why.into() }
     }
 
+    pub fn lost(why: impl Into<String>) -> Self {
+        Self::Lost { why: why.into() }
+    }
+
     pub fn never(why: impl Into<String>) -> Self {
         Self::Never { why: why.into() }
+    }
+
+    #[must_use]
+    pub fn into_why(self) -> String {
+        match self {
+            Self::Later { why, .. } | Self::Lost { why } | Self::Never { why } => why,
+        }
     }
 }
 

@@ -139,7 +139,7 @@ impl Post {
                     Ok(channel) => match timeout(ATTEMPT_LIMIT, channel.deliver(&delivery)).await {
                         Ok(result) => result,
                         Err(_elapsed) => {
-                            Err(Fault::later(format!("no answer within {} seconds", ATTEMPT_LIMIT.as_secs())))
+                            Err(Fault::lost(format!("no answer within {} seconds", ATTEMPT_LIMIT.as_secs())))
                         }
                     },
                 };
@@ -149,7 +149,7 @@ impl Post {
                     Attempted::Sent { .. } => {
                         info!(binding = %binding.shown(), attempt = delivery.attempt, "delivered");
                     }
-                    Attempted::Later { at, why } => {
+                    Attempted::Later { at, why, perhaps: _ } => {
                         info!(binding = %binding.shown(), %at, why, "not delivered; it is tried again");
                     }
                     Attempted::Failed { why, .. } => warn!(binding = %binding.shown(), why, "a delivery was given up"),

@@ -18,20 +18,20 @@ const WHY_LIMIT: usize = 1000;
 
 /// What to record of an attempt that ended at `now`.
 pub(crate) fn attempted(delivery: &Delivery, result: Result<Delivered, Fault>, now: Timestamp) -> Attempted {
-    match result {
-        Ok(Delivered { reference }) => Attempted::Sent { reference },
-        Err(Fault::Never { why }) => failed(delivery, &why),
-        Err(Fault::Later { after, why }) => {
-            let pause = pause(delivery.attempt).max(after.unwrap_or(Span::from_millis(0)).min(LONGEST_NAMED));
-            let at = now.saturating_add(pause.signed()).unwrap_or(Timestamp::MAX);
-            let last = delivery.created_at.saturating_add(GIVE_UP_AFTER.signed()).unwrap_or(Timestamp::MAX);
-            // What had to wait for its hour has its attempts all the same.
-            if delivery.attempt > FULL_PAUSES && at > last {
-                failed(delivery, &why)
-            } else {
-                Attempted::Later { at, why: short(&why).into() }
-            }
-        }
+    let (after, why, perhaps) = match result {
+        Ok(Delivered { reference }) => return Attempted::Sent { reference },
+        Err(Fault::Never { why }) => return failed(delivery, &why),
+        Err(Fault::Later { after, why }) => (after, why, false),
+        Err(Fault::Lost { why }) => (None, why, true),
+    };
+    let pause = pause(delivery.attempt).max(after.unwrap_or(Span::from_millis(0)).min(LONGEST_NAMED));
+    let at = now.saturating_add(pause.signed()).unwrap_or(Timestamp::MAX);
+    let last = delivery.created_at.saturating_add(GIVE_UP_AFTER.signed()).unwrap_or(Timestamp::MAX);
+    // What had to wait for its hour has its attempts all the same.
+    if delivery.attempt > FULL_PAUSES && at > last {
+        failed(delivery, &why)
+    } else {
+        Attempted::Later { at, why: short(&why).into(), perhaps }
     }
 }
 
@@ -125,6 +125,13 @@ mod tests {
         assert!(matches!(attempted(&delivery(1), Err(Fault::never("no such user")), late), Attempted::Failed { .. }));
         let first = attempted(&delivery(1), Err(Fault::later("down")), late);
         assert!(matches!(first, Attempted::Later { .. }), "it waited for its hour, and was tried once: {first:?}");
+    }
+
+    #[test]
+    fn what_may_have_arrived_is_tried_again_and_remembered_as_that() {
+        let result = |fault| attempted(&delivery(1), Err(fault), Timestamp::UNIX_EPOCH);
+        assert!(matches!(result(Fault::lost("no answer")), Attempted::Later { perhaps: true, .. }));
+        assert!(matches!(result(Fault::later("refused")), Attempted::Later { perhaps: false, .. }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ow_store::{Content, Delivery, DeliveryId, Reply};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::{Channels, Fault};
+use crate::Channels;
 
 /// A person waits for the answer.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -25,11 +25,11 @@ pub async fn try_bindings(
         trials.spawn(async move {
             let channel = match channel {
                 Ok(channel) => channel,
-                Err(Fault::Later { why, .. } | Fault::Never { why }) => return (place, Some(why)),
+                Err(fault) => return (place, Some(fault.into_why())),
             };
             let fault = match timeout(LIMIT, channel.deliver(&test_notice(binding, now))).await {
                 Ok(Ok(_delivered)) => None,
-                Ok(Err(Fault::Later { why, .. } | Fault::Never { why })) => Some(why),
+                Ok(Err(fault)) => Some(fault.into_why()),
                 Err(_elapsed) => Some(format!("no answer within {} seconds", LIMIT.as_secs())),
             };
             (place, fault)

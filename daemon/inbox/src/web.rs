@@ -161,7 +161,8 @@ async fn send(request: RequestBuilder) -> Result<Delivered, Fault> {
         Err(error) => {
             let error = error.without_url();
             let why = if error.is_timeout() { "no answer in time".into() } else { cause(&error) };
-            return Err(Fault::later(why));
+            // Once there was a connection it may have been taken.
+            return Err(if error.is_connect() { Fault::later(why) } else { Fault::lost(why) });
         }
     };
     let status = response.status();

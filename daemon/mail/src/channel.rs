@@ -10,7 +10,7 @@ use ow_store::{Content, Delivery, Thread};
 
 use crate::notice::{Letter, acknowledgement, digest};
 use crate::reader::chain;
-use crate::submit::{NotSent, Way};
+use crate::submit::Way;
 
 /// Mail as a channel: one connection a mail.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Channel for MailChannel {
             Content::Reply(reply) => acknowledgement(&reply.text, &reply.subject, &letter),
         };
         let mail = written.map_err(|error| Fault::never(chain(&error)))?;
-        self.send(&mail).await.map_err(|not_sent| not_sent.fault)?;
+        self.send(&mail).await?;
         Ok(Delivered { reference: Some(message_id) })
     }
 }
@@ -72,7 +72,7 @@ impl MailChannel {
     /// # Cancel safety
     ///
     /// Whether a mail that was cut off midway has gone is not known.
-    pub(crate) async fn send(&self, mail: &Message) -> Result<(), NotSent> {
+    pub(crate) async fn send(&self, mail: &Message) -> Result<(), Fault> {
         self.way.send(mail, self.from.email.domain()).await
     }
 }

@@ -43,4 +43,4 @@ pub use progress::{Handled, Look, Next, Progress};
 pub use reader::{Extent, MailboxReader, Takes};
 pub use said::Said;
 pub use signatures::{Signatures, Signed};
-pub use submit::{Gone, NotSent, Way};
+pub use submit::Way;

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 
 use crate::channel::MailChannel;
 use crate::reader::chain;
-use crate::submit::Gone;
 
 const NAME: &str = "send_mail";
 
@@ -246,11 +245,12 @@ impl DaemonTool for SendMail {
                 return CallResult::failed(CallErrorKind::BadArguments, why);
             }
         };
-        if let Err(not_sent) = channel.send(&mail).await {
-            let (Fault::Later { why, .. } | Fault::Never { why }) = not_sent.fault;
-            return match not_sent.gone {
-                Gone::No => CallResult::failed(CallErrorKind::Failed, format!("it was not sent: {why}")),
-                Gone::Unknown => CallResult::failed(CallErrorKind::Lost, why),
+        if let Err(fault) = channel.send(&mail).await {
+            return match fault {
+                Fault::Later { why, .. } | Fault::Never { why } => {
+                    CallResult::failed(CallErrorKind::Failed, format!("it was not sent: {why}"))
+                }
+                Fault::Lost { why } => CallResult::failed(CallErrorKind::Lost, why),
             };
         }
         let all: Vec<String> = arguments.to.iter().chain(&arguments.cc).map(|to| to.email.to_string()).collect();

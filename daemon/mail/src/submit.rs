@@ -1,4 +1,4 @@
-//! Hands a mail over, to a server or to a program, and says whether it may have gone.
+//! Hands a mail over, to a server or to a program, and says whether it may have gone ([`Fault::Lost`]).
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -42,44 +42,19 @@ impl std::fmt::Debug for Way {
     }
 }
 
-/// Why a mail was not handed over.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NotSent {
-    pub fault: Fault,
-    pub gone: Gone,
-}
-
-/// Whether a mail has gone all the same.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Gone {
-    No,
-    /// The server or program had it, and nothing was heard of it since.
-    Unknown,
-}
-
-impl NotSent {
-    const fn surely(fault: Fault) -> Self {
-        Self { fault, gone: Gone::No }
-    }
-
-    const fn perhaps(fault: Fault) -> Self {
-        Self { fault, gone: Gone::Unknown }
-    }
-}
-
 impl Way {
     /// Hands a mail over for all that its head names; `own` is the name that owd gives itself.
     ///
     /// # Cancel safety
     ///
     /// Whether a mail that was cut off midway has gone is not known.
-    pub async fn send(&self, mail: &Message, own: &str) -> Result<(), NotSent> {
+    pub async fn send(&self, mail: &Message, own: &str) -> Result<(), Fault> {
         match self {
             Self::Server { host, login } => {
-                let late = || NotSent::surely(Fault::later(format!("`{}` does not answer in time", host.name)));
+                let late = || Fault::later(format!("`{}` does not answer in time", host.name));
                 let opened = timeout(SEND, open(host, login.as_ref(), own)).await.unwrap_or_else(|_| Err(late()));
                 let mut connection = opened?;
-                let late = || NotSent::perhaps(Fault::later("the mail server did not take the mail in time"));
+                let late = || Fault::lost("the mail server did not take the mail in time");
                 let sent = timeout(SEND, submit(&mut connection, mail, host)).await.unwrap_or_else(|_| Err(late()));
                 if sent.is_ok() {
                     // It has the mail; how it says goodbye changes nothing.
@@ -88,7 +63,7 @@ impl Way {
                 sent
             }
             Self::Program(program) => {
-                let late = || NotSent::perhaps(Fault::later("the mail program did not take the mail in time"));
+                let late = || Fault::lost("the mail program did not take the mail in time");
                 timeout(SEND, pipe(mail, program)).await.unwrap_or_else(|_| Err(late()))
             }
         }
@@ -109,7 +84,7 @@ impl Way {
                         drop(timeout(SEND, connection.quit()).await);
                         Ok(place)
                     }
-                    Ok(Err(NotSent { fault: Fault::Later { why, .. } | Fault::Never { why }, .. })) => Err(why),
+                    Ok(Err(fault)) => Err(fault.into_why()),
                     Err(_) => Err(format!("`{place}` does not answer in time")),
                 }
             }
@@ -118,17 +93,15 @@ impl Way {
 }
 
 /// A connection that a mail may be handed over by: encrypted where that is wanted, and logged in.
-async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, NotSent> {
+async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, Fault> {
     let Host { name, port, security, ca } = host;
-    let failed = |error: lettre::transport::smtp::Error| {
-        NotSent::surely(Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error)))))
-    };
+    let failed =
+        |error: lettre::transport::smtp::Error| Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error))));
     let tls = || {
         let mut tls = TlsParameters::builder(name.clone());
         if let Some(ca) = ca {
-            let unread = |why: String| {
-                NotSent::surely(Fault::later(format!("no certificates can be read from {}: {why}", ca.display())))
-            };
+            let unread =
+                |why: String| Fault::later(format!("no certificates can be read from {}: {why}", ca.display()));
             let text = certificates(ca).map_err(|error| unread(error.to_string()))?;
             tls = tls.add_root_certificate(Certificate::from_pem(&text).map_err(|error| unread(chain(&error)))?);
         }
@@ -149,21 +122,21 @@ async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Resul
     Ok(connection)
 }
 
-async fn submit(connection: &mut AsyncSmtpConnection, mail: &Message, host: &Host) -> Result<(), NotSent> {
+async fn submit(connection: &mut AsyncSmtpConnection, mail: &Message, host: &Host) -> Result<(), Fault> {
     let Err(error) = connection.send(mail.envelope(), &mail.formatted()).await else { return Ok(()) };
     let why = format!("`{}`: {}", host.name, said(&chain(&error)));
     // It wants a login, or another one.
     let of_login = error.status().is_some_and(|code| matches!(u16::from(code), 530 | 534 | 535 | 538));
     Err(if error.is_permanent() && !of_login {
-        NotSent::surely(Fault::never(why))
+        Fault::never(why)
     } else if error.status().is_some() || error.is_client() {
-        NotSent::surely(Fault::later(why))
+        Fault::later(why)
     } else {
-        NotSent::perhaps(Fault::later(why))
+        Fault::lost(why)
     })
 }
 
-async fn pipe(mail: &Message, program: &Path) -> Result<(), NotSent> {
+async fn pipe(mail: &Message, program: &Path) -> Result<(), Fault> {
     /// What `sysexits.h` calls wrong for good: no such user or host, not permitted, bad data.
     const FOR_GOOD: [i32; 5] = [64, 65, 67, 68, 77];
     /// Try later: some keep the mail for that themselves.
@@ -178,7 +151,7 @@ async fn pipe(mail: &Message, program: &Path) -> Result<(), NotSent> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| NotSent::surely(Fault::later(format!("{} does not start: {error}", program.display()))))?;
+        .map_err(|error| Fault::later(format!("{} does not start: {error}", program.display())))?;
     let mut stdin = child.stdin.take().expect("piped just above");
     let text = mail.formatted();
     let written = async {
@@ -187,15 +160,15 @@ async fn pipe(mail: &Message, program: &Path) -> Result<(), NotSent> {
         done
     };
     let (written, ended) = tokio::join!(written, child.wait_with_output());
-    let ended = ended.map_err(|error| NotSent::perhaps(Fault::later(format!("{}: {error}", program.display()))))?;
+    let ended = ended.map_err(|error| Fault::lost(format!("{}: {error}", program.display())))?;
     let words = said(&String::from_utf8_lossy(&ended.stderr));
     let why = |how: &str| format!("{} ended with {how}: {words}", program.display());
     match (ended.status.code(), written) {
         (Some(0), Ok(())) => Ok(()),
-        (Some(code), _) if FOR_GOOD.contains(&code) => Err(NotSent::surely(Fault::never(why(&code.to_string())))),
-        (Some(code), _) if code != 0 && code != TEMPFAIL => Err(NotSent::surely(Fault::later(why(&code.to_string())))),
-        (Some(code), _) => Err(NotSent::perhaps(Fault::later(why(&code.to_string())))),
-        (None, _) => Err(NotSent::perhaps(Fault::later(why("a signal")))),
+        (Some(code), _) if FOR_GOOD.contains(&code) => Err(Fault::never(why(&code.to_string()))),
+        (Some(code), _) if code != 0 && code != TEMPFAIL => Err(Fault::later(why(&code.to_string()))),
+        (Some(code), _) => Err(Fault::lost(why(&code.to_string()))),
+        (None, _) => Err(Fault::lost(why("a signal"))),
     }
 }
 

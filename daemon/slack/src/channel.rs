@@ -206,7 +206,7 @@ fn undelivered(fault: Fault) -> Undelivered {
             let after = after.map(|after| Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)));
             Undelivered::Later { after, why }
         }
-        Fault::Lost { why } => Undelivered::later(why),
+        Fault::Lost { why } => Undelivered::Lost { why },
         // A revoked token, a channel that the app was not invited to: once that is mended, it arrives.
         fault @ Fault::Never { .. } if fault.is_mendable() => Undelivered::later(fault.to_string()),
         fault @ Fault::Never { .. } => Undelivered::Never { why: fault.to_string() },

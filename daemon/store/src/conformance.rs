@@ -156,6 +156,7 @@ macro_rules! store_conformance {
             a_message_keeps_its_name_though_less_is_left_to_tell
             time_to_answer_is_counted_from_when_it_is_told
             of_what_waited_together_only_the_latest_is_told
+            who_may_have_been_told_is_told_how_it_ended
             what_is_too_long_to_stand_beside_others_has_a_message_of_its_own
             a_message_tells_of_ten_items_at_most
             a_message_is_found_by_its_name

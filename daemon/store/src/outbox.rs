@@ -105,8 +105,8 @@ pub enum Attempted {
         /// What the channel calls it.
         reference: Option<String>,
     },
-    /// It is tried again then.
-    Later { at: Timestamp, why: String },
+    /// It is tried again then; `perhaps`: it may have arrived all the same.
+    Later { at: Timestamp, why: String, perhaps: bool },
     /// It is given up; `notice` tells of it, by any binding but this one.
     Failed { why: String, notice: Box<NewItem> },
 }

@@ -139,7 +139,7 @@ pub async fn a_delivery_that_failed_waits_and_holds_up_its_own_binding_alone(pla
     let item = ask(&store, "job", &["x"], noon()).await[0];
     let delivery = due_at(&store, &ada(), noon()).await;
     let again_at = later(noon(), 20);
-    let why = Attempted::Later { at: again_at, why: "connection refused".into() };
+    let why = Attempted::Later { at: again_at, why: "connection refused".into(), perhaps: false };
     assert_eq!(record(&store, &delivery, why, noon()).await, None);
     let taken = due(&store, later(noon(), 19)).await;
     assert_eq!((taken.deliveries.len(), taken.next), (0, Some(again_at)));
@@ -159,7 +159,7 @@ pub async fn what_was_answered_meanwhile_is_not_told_and_who_was_told_hears_the_
     let item = ask(&store, "job", &["x"], noon()).await[0];
     let asked = due(&store, noon()).await.deliveries;
     record(&store, &asked[1], sent("thread-1"), noon()).await;
-    let again = Attempted::Later { at: later(noon(), 5), why: "no display".into() };
+    let again = Attempted::Later { at: later(noon(), 5), why: "no display".into(), perhaps: false };
     record(&store, &asked[0], again, noon()).await;
     store.tend_items(later(noon(), 600)).await.expect("reminded");
     store.resolve(item, &deny(), &anna(), later(noon(), 601)).await.expect("resolved");
@@ -192,7 +192,7 @@ pub async fn what_was_under_way_when_it_was_answered_is_told_of_if_it_arrived(pl
     assert_eq!(due(&store, later(noon(), 1)).await.deliveries, [], "the end comes after the beginning");
     let end = record(&store, &asked[0], sent("r"), now).await.expect("the end follows at once");
     assert_eq!(told(&end), [(item, Occasion::Settled)]);
-    let again = Attempted::Later { at: now, why: "connection refused".into() };
+    let again = Attempted::Later { at: now, why: "connection refused".into(), perhaps: false };
     record(&store, &asked[1], again, now).await;
     let left = due(&store, later(now, 60)).await.deliveries;
     assert_eq!(left, [], "it never arrived, so it needs no end either");
@@ -305,7 +305,7 @@ pub async fn a_digest_gathers_what_comes_before_it_is_due(place: &impl Place) {
     // An answer to it finds its item by this name.
     let named = format!("ow.{second}.");
     assert!(digest.message_id.starts_with(&named), "{}: not by what was left out", digest.message_id);
-    let late = Attempted::Later { at: later(noon(), 700), why: "down".into() };
+    let late = Attempted::Later { at: later(noon(), 700), why: "down".into(), perhaps: false };
     record(&store, &digest, late, later(noon(), 600)).await;
     let fourth = ask(&store, "four", &["x"], later(noon(), 650)).await[0];
     let again = due_at(&store, &ada(), later(noon(), 700)).await;
@@ -323,7 +323,7 @@ pub async fn a_message_keeps_its_name_though_less_is_left_to_tell(place: &impl P
     assert_eq!(told(&first).len(), 2);
     assert!(!first.message_id.starts_with("ow."), "of several it names none: {}", first.message_id);
     // It may have arrived all the same.
-    let late = Attempted::Later { at: later(noon(), 10), why: "no answer".into() };
+    let late = Attempted::Later { at: later(noon(), 10), why: "no answer".into(), perhaps: false };
     record(&store, &first, late, noon()).await;
     store.resolve(items[0], &deny(), &anna(), later(noon(), 1)).await.expect("resolved");
     let again = due_at(&store, &ada(), later(noon(), 10)).await;
@@ -352,12 +352,27 @@ pub async fn of_what_waited_together_only_the_latest_is_told(place: &impl Place)
     route(&store, move |_, now| Routing { told: vec![at_once(ada(), now)], escalation: None });
     let item = ask(&store, "job", &["x"], noon()).await[0];
     let asked = due_at(&store, &ada(), noon()).await;
-    record(&store, &asked, Attempted::Later { at: held, why: "down".into() }, noon()).await;
+    record(&store, &asked, Attempted::Later { at: held, why: "down".into(), perhaps: false }, noon()).await;
     assert_eq!(store.tend_items(later(noon(), 600)).await.expect("tended").reminded, [item]);
     let now = due(&store, held).await.deliveries;
     assert_eq!(now.iter().map(told).collect::<Vec<_>>(), [vec![(item, Occasion::Reminded)]]);
     assert_eq!(record(&store, &now[0], sent("r"), held).await, None);
     assert_eq!(states(&store, item).await, ["asked mail dropped", "reminded mail sent"]);
+}
+
+pub async fn who_may_have_been_told_is_told_how_it_ended(place: &impl Place) {
+    let store = place.open().await;
+    route(&store, move |_, now| Routing { told: vec![at_once(ada(), now)], escalation: None });
+    for (perhaps, ends) in
+        [(false, vec!["asked mail dropped"]), (true, vec!["asked mail dropped", "settled mail waiting"])]
+    {
+        let item = ask(&store, if perhaps { "lost" } else { "late" }, &["x"], noon()).await[0];
+        let asked = due_at(&store, &ada(), noon()).await;
+        let late = Attempted::Later { at: later(noon(), 60), why: "no answer".into(), perhaps };
+        record(&store, &asked, late, noon()).await;
+        store.resolve(item, &deny(), &bert(), noon()).await.expect("resolved");
+        assert_eq!(states(&store, item).await, ends, "{perhaps}");
+    }
 }
 
 pub async fn what_is_too_long_to_stand_beside_others_has_a_message_of_its_own(place: &impl Place) {

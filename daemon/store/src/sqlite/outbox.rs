@@ -449,10 +449,10 @@ pub(crate) fn record(
              WHERE bundle = ?1 AND state = 'taken'",
             params![bundle, reference, at],
         )?,
-        Attempted::Later { at: due_at, why } => tx.change(
-            "UPDATE outbox SET state = 'waiting', due_at = ?2, error = ?3
+        Attempted::Later { at: due_at, why, perhaps } => tx.change(
+            "UPDATE outbox SET state = 'waiting', due_at = ?2, error = ?3, perhaps = max(perhaps, ?4)
              WHERE bundle = ?1 AND state = 'taken'",
-            params![bundle, micros(*due_at), why],
+            params![bundle, micros(*due_at), why, perhaps],
         )?,
         Attempted::Failed { why, .. } => tx.change(
             "UPDATE outbox SET state = 'failed', error = ?2, done_at = ?3
