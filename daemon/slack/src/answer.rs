@@ -80,7 +80,7 @@ pub enum Way {
     Alone,
 }
 
-/// What a message means that was written to the app alone.
+/// What a message means that names no item and is in no notice's thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alone {
     /// An answer, or what was to be one, to this item.
@@ -122,10 +122,13 @@ pub fn alone(written: &Written, mut waiting: Vec<Item>, last: Option<Item>, read
     // What only tells waits for nothing.
     waiting.retain(|item| !matches!(item.kind, ItemKind::Notification { .. }));
     match (waiting.len(), last) {
-        (0, Some(last)) if decides(&typed, &Kind::Approval, reader) => match told::closed(&last) {
-            Some(error) => Alone::Doubt(format!("{} It was “{}”.", told::refused(&error), last.title)),
-            None => Alone::Nothing,
-        },
+        (0, last) if decides(&typed, &Kind::Approval, reader) => {
+            let closed = last.and_then(|last| Some((told::closed(&last)?, last)));
+            Alone::Doubt(match closed {
+                Some((error, last)) => format!("{} It was “{}”.", told::refused(&error), last.title),
+                None => NOTHING_WAITS.into(),
+            })
+        }
         (0, _) => Alone::Nothing,
         (1, _) => {
             let item = waiting.remove(0);
@@ -135,14 +138,33 @@ pub fn alone(written: &Written, mut waiting: Vec<Item>, last: Option<Item>, read
             };
             if is_meant { Alone::Item(Box::new(item)) } else { Alone::Nothing }
         }
-        (_, _) => {
-            let is_answer = waiting.iter().any(|item| match told::answered_as(&item.kind) {
-                Kind::Question { options } => chooses(&typed, &options, reader),
-                kind => begins_as_answer(&typed, &kind, reader),
-            });
-            if is_answer { Alone::Doubt(which(&waiting)) } else { Alone::Nothing }
-        }
+        (_, _) if may_answer_one(&typed, &waiting, reader) => Alone::Doubt(which(&waiting)),
+        (_, _) => Alone::Nothing,
     }
+}
+
+/// Says what a message means in the thread of a session that asks for these items. `may`: whether its writer may answer one
+/// of them.
+#[must_use]
+pub fn in_session(written: &Written, mut asked: Vec<Item>, may: impl Fn(&Item) -> bool, reader: &Reader<'_>) -> Alone {
+    // What only tells waits for nothing: the talk goes on.
+    asked.retain(|item| !matches!(item.kind, ItemKind::Notification { .. }));
+    if asked.len() < 2 {
+        return asked.pop().map_or(Alone::Nothing, |item| Alone::Item(Box::new(item)));
+    }
+    if !may_answer_one(&text::plain(&written.text, reader.bot), &asked, reader) {
+        return Alone::Nothing;
+    }
+    asked.retain(|item| may(item));
+    Alone::Doubt(if asked.is_empty() { told::NOT_ENTITLED.into() } else { which(&asked) })
+}
+
+/// Whether a text may be meant as the answer to one of several items.
+fn may_answer_one(typed: &str, items: &[Item], reader: &Reader<'_>) -> bool {
+    items.iter().any(|item| match told::answered_as(&item.kind) {
+        Kind::Question { options } => chooses(typed, &options, reader),
+        kind => begins_as_answer(typed, &kind, reader),
+    })
 }
 
 /// Whether the whole of a text is an answer.
@@ -310,6 +332,9 @@ fn answers(questions: &[Question], submit: &Submit) -> Option<String> {
     }
     Some(lines.join("\n"))
 }
+
+const NOTHING_WAITS: &str =
+    "Nothing was decided: nothing waits here for your answer. `owctl inbox list` shows what waits elsewhere.";
 
 const UNKNOWN: &str = "Nothing was decided: this button is of another time. Open the item with owctl.";
 

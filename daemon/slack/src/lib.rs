@@ -36,8 +36,8 @@ mod threads;
 mod tools;
 
 pub use answer::{
-    About, Alone, Decided, Modal, Reader, Way, about, alone, choice, of_message, of_press, of_reaction, of_submit,
-    reads,
+    About, Alone, Decided, Modal, Reader, Way, about, alone, choice, in_session, of_message, of_press, of_reaction,
+    of_submit, reads,
 };
 pub use app::App;
 pub use channel::SlackChannel;

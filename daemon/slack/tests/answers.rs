@@ -175,7 +175,11 @@ fn a_plain_message_means_the_one_item_that_waits_if_it_begins_as_an_answer() {
     }
     let Alone::Doubt(late) = alone_said("deny", &[], Some(&resolved(one, Answer::Once))) else { panic!("told") };
     assert!(late.contains("already approved by ada"), "{late}");
-    assert_eq!(alone_said("deny", &[], None), Alone::Nothing, "nothing was ever asked there");
+    let Alone::Doubt(none) = alone_said("deny", &[], None) else { panic!("a decision starts no work") };
+    assert!(none.contains("nothing waits here"), "{none}");
+    // It waits, but for others.
+    let Alone::Doubt(none) = alone_said("Approve!", &[], Some(&two)) else { panic!("a decision starts no work") };
+    assert!(none.contains("nothing waits here"), "{none}");
 }
 
 #[test]

@@ -387,6 +387,63 @@ fn what_a_session_asks_is_asked_and_answered_in_its_thread() {
 }
 
 #[test]
+fn what_a_session_only_tells_takes_no_word_from_its_thread() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    model.push(ModelReply::calls([("notify", json!({ "title": "half way", "text": "more to come" }))]));
+    model.push(ModelReply::text("Half of it."));
+    let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> do it"));
+    let answer = |words: &str| {
+        slack.wait_for_message("C1", |message| message["thread_ts"] == first.as_str() && message["text"] == words);
+    };
+    answer("Half of it.");
+    assert_eq!(owd.item()["kind"], "notification");
+    model.push(ModelReply::text("The rest."));
+    slack.replies("C1", "UADA", &first, "and now go on");
+    answer("The rest.");
+    assert!(model.last().json().to_string().contains("and now go on"));
+    // With one question besides, a yes is meant for that.
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["sh", "-c", "true"] }))]));
+    model.push(ModelReply::text("Done."));
+    slack.replies("C1", "UADA", &first, "run it");
+    until("it asks", || (owd.items().len() == 2).then_some(()));
+    slack.replies("C1", "UADA", &first, "approve");
+    answer("Done.");
+    assert_eq!(owd.items().len(), 1, "what was told still stands");
+}
+
+#[test]
+fn an_answer_in_the_thread_of_a_session_that_asks_for_several_things_is_asked_back() {
+    let slack = workspace();
+    let model = ModelServer::start();
+    let scratch = home_of_an_agent(&slack, &model);
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let write = |name: &str| {
+        let path = scratch.work().join(name).display().to_string();
+        ("write_file", json!({ "path": path, "content": "x" }))
+    };
+    model.push(ModelReply::calls([write("one.txt"), write("two.txt")]));
+    let first = slack.says("C1", "UADA", &format!("<@{SLACK_BOT}> write them"));
+    let items: Vec<String> = until("both are asked for", || {
+        let items = owd.items();
+        (items.len() == 2).then(|| items.iter().map(id).collect())
+    });
+    slack.replies("C1", "UADA", &first, "approve");
+    slack.wait_for_ephemeral("C1", "UADA", "2 items wait here");
+    assert_eq!((owd.items().len(), model.seen()), (2, 1), "nothing is decided, and nothing is said to the model");
+    model.push(ModelReply::text("Written."));
+    for item in &items {
+        slack.replies("C1", "UADA", &first, &format!("approve [ow:{item}]"));
+    }
+    slack.wait_for_message("C1", |message| message["thread_ts"] == first.as_str() && message["text"] == "Written.");
+    assert!(!model.last().json().to_string().contains("\"approve\""), "no answer is heard as talk");
+}
+
+#[test]
 fn an_answer_that_owd_owed_when_it_died_comes_once() {
     let slack = workspace();
     let model = ModelServer::start();

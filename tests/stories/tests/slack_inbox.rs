@@ -76,6 +76,22 @@ fn with_several_waiting_the_app_asks_which_is_meant() {
 }
 
 #[test]
+fn an_answer_to_the_app_where_nothing_waits_starts_no_work() {
+    let slack = workspace();
+    let scratch = home(&slack, "");
+    let config = scratch.path().join("config/owd.toml");
+    let text = std::fs::read_to_string(&config).expect("settings");
+    let text = text.replacen("slack = [\"UADA\"]\n", "slack = [\"UADA\"]\nstart-work = true\n", 1);
+    std::fs::write(&config, text).expect("written");
+    let owd = scratch.start();
+    slack.wait_for_connection();
+    let (channel, _) = slack.writes_to_bot("UADA", "approve");
+    slack.wait_for_message(&channel, |message| says(message, "nothing waits here"));
+    let sessions = owd.owctl.json(&["session", "list"]);
+    assert_eq!(sessions["rows"].as_array().map(Vec::len), Some(0), "{sessions}");
+}
+
+#[test]
 fn who_may_not_answer_decides_nothing_by_a_plain_reply() {
     let slack = workspace();
     let scratch = home(&slack, "");

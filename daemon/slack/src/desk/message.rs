@@ -61,14 +61,19 @@ impl Desk {
                 None => return Ok(Told::Nothing),
             },
             (About::Thread(_), [_, _, ..]) => return Ok(note(SEVERAL.into())),
-            (About::Thread(_), []) | (About::Nothing, _) => match self.asked_in_thread(written).await? {
-                Some(item) => (item, Way::Thread),
-                None => match self.meant_alone(written, person.as_ref(), &reader).await? {
-                    Alone::Item(item) => (*item, Way::Alone),
+            (About::Thread(_), []) | (About::Nothing, _) => {
+                let asked = self.asked_in_thread(written).await?;
+                let may = |item: &Item| self.may(person.as_ref(), item);
+                match answer::in_session(written, asked, may, &reader) {
+                    Alone::Item(item) => (*item, Way::Thread),
                     Alone::Doubt(text) => return Ok(note(text)),
-                    Alone::Nothing => return self.work(written, person.as_ref()).await,
-                },
-            },
+                    Alone::Nothing => match self.meant_alone(written, person.as_ref(), &reader).await? {
+                        Alone::Item(item) => (*item, Way::Alone),
+                        Alone::Doubt(text) => return Ok(note(text)),
+                        Alone::Nothing => return self.work(written, person.as_ref()).await,
+                    },
+                }
+            }
         };
         let decided = answer::of_message(written, &item, way, self.may(person.as_ref(), &item), &reader);
         let by = person.unwrap_or_else(|| Person(written.user.clone()));

@@ -1,6 +1,6 @@
 //! What is no answer: work that a person starts or goes on with, and messages that tasks wait for.
 
-use ow_model::{Input, Item, Person, Source};
+use ow_model::{Input, Item, ItemKind, Person, Source};
 use ow_store::{ItemFilter, PageRequest, StoreError};
 use serde_json::json;
 use tracing::info;
@@ -13,16 +13,27 @@ use crate::threads;
 
 const NO_WORK: &str = "You may not start work here. Whoever runs owd says who may.";
 
+/// Items that are read at once.
+const PAGE: usize = 100;
+
 impl Desk {
-    /// What the session of this message's thread asks, if it asks one thing.
-    pub(super) async fn asked_in_thread(&self, written: &Written) -> Result<Option<Item>, StoreError> {
-        let Some(thread) = &written.thread else { return Ok(None) };
+    /// What the session of this message's thread asks for.
+    pub(super) async fn asked_in_thread(&self, written: &Written) -> Result<Vec<Item>, StoreError> {
+        let Some(thread) = &written.thread else { return Ok(vec![]) };
         let first = Place { channel: written.channel.clone(), ts: thread.clone() };
-        let Some(thread) = self.store.thread(&threads::name(&first)).await? else { return Ok(None) };
+        let Some(thread) = self.store.thread(&threads::name(&first)).await? else { return Ok(vec![]) };
         let filter = ItemFilter { pending_only: true, run: Some(thread.session), ..ItemFilter::default() };
-        let page = PageRequest { limit: 2, after: None };
-        let mut asked = self.store.items(&filter, &page).await?.rows;
-        Ok(if asked.len() == 1 { asked.pop() } else { None })
+        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut asked = vec![];
+        loop {
+            let found = self.store.items(&filter, &page).await?;
+            // However much was only told, what is asked is among them.
+            asked.extend(found.rows.into_iter().filter(|item| !matches!(item.kind, ItemKind::Notification { .. })));
+            match found.next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(asked),
+            }
+        }
     }
 
     /// What is neither an answer nor meant for the app may be what a task waits for.
