@@ -14,7 +14,7 @@ use ow_engine::Engine;
 use ow_inbox::Channels;
 use ow_mail::{
     Account, Arrived, Desk, Extent, Host, LmtpSocket, MailChannel, MailEvent, MailboxReader, Outcome, Outgoing, Probe,
-    Said, Security, Taken, Takes, Way, probe_mailbox, probe_out,
+    Said, Saying, Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
 use ow_model::{BlobHash, EventKey, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
@@ -69,7 +69,7 @@ impl MailDesk {
             tells: config.mail.out.is_some(),
             may_answer: &may_answer,
         };
-        let taken = match self.run_on(raw, extent, &desk, folder).await? {
+        let mut taken = match self.run_on(raw, extent, &desk, folder).await? {
             Some(taken) => taken,
             None if folder.is_some() && Received::read(raw).is_none_or(|mail| mail.item().is_none()) => {
                 event(Outcome::NoAnswer, "no task runs on it".into())
@@ -83,7 +83,7 @@ impl MailDesk {
         }
         self.automation.wake_for_work();
         if config.mail.out.is_some() {
-            self.acknowledge(raw, &taken).await?;
+            self.acknowledge(raw, &mut taken).await?;
         }
         self.note_bounce(&taken).await?;
         Ok(taken)
@@ -138,22 +138,23 @@ impl MailDesk {
 
     /// Has the sender told what became of their mail; of one mail once, however often it comes. That it is done was told
     /// with the answer.
-    async fn acknowledge(&self, raw: &[u8], taken: &Taken) -> Result<(), StoreError> {
+    async fn acknowledge(&self, raw: &[u8], taken: &mut Taken) -> Result<(), StoreError> {
         let Some(reply) = ow_mail::acknowledged(raw, taken) else { return Ok(()) };
         let address = reply.binding.address().to_owned();
         // Two programs that answer each other must come to an end, and a person needs it said once.
-        let counts = taken.outcome != Outcome::Done;
+        let limited = Saying::of(taken);
         let now = self.clock.now();
-        if counts && !self.said.lock().unwrap_or_else(PoisonError::into_inner).may_say(&address, now) {
-            info!(
-                item = taken.item.map(tracing::field::display),
-                "a sender was told so often that they are told no more for a while"
-            );
+        let said = || self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if limited.is_some_and(|saying| !said().may_say(&address, saying, now)) {
+            const OFTEN: &str = "its sender was told so often that they are told no more for a while";
+            info!(item = taken.item.map(tracing::field::display), "{OFTEN}");
+            taken.told = None;
+            taken.why = format!("{}; {OFTEN}", taken.why);
             return Ok(());
         }
         let is_new = self.store.enqueue_reply(&reply, now).await?;
-        if counts && is_new {
-            self.said.lock().unwrap_or_else(PoisonError::into_inner).note(address, now);
+        if let Some(saying) = limited.filter(|_| is_new) {
+            said().note(address, saying, now);
         }
         Ok(())
     }

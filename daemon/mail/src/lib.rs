@@ -41,6 +41,6 @@ pub use outgoing::{Outgoing, register};
 pub use probe::{Probe, probe_mailbox, probe_out};
 pub use progress::{Handled, Look, Next, Progress};
 pub use reader::{Extent, MailboxReader, Takes};
-pub use said::Said;
+pub use said::{Said, Saying};
 pub use signatures::{Signatures, Signed};
 pub use submit::Way;

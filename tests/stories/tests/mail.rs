@@ -1,10 +1,10 @@
 //! Answers by mail, handed over by a mail server of this machine: `owctl inbox deliver`.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use ow_stories::{asking, executions};
-use ow_test_support::{Owctl, Owd, Scratch, id};
+use ow_test_support::{Owctl, Owd, Scratch, id, until};
 use serde_json::Value;
 
 const RELAY: &str = "mx.example.net";
@@ -59,6 +59,34 @@ fn an_approval_by_mail_lets_the_run_go_on_once_and_a_second_answer_is_told() {
         assert!(late["told"].as_str().is_some_and(|told| told.contains("already approved by ada at")), "{late}");
     }
     assert_eq!(executions(&scratch), 1);
+}
+
+#[test]
+fn a_late_answer_is_told_however_often_its_sender_was_told_before_and_what_is_not_told_is_not_called_so() {
+    let scratch = home();
+    let (program, sent) = (scratch.path().join("sendmail"), scratch.path().join("sent"));
+    fs::write(&program, format!("#!/bin/sh\ncat >> {}\n", sent.display())).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let config = scratch.path().join("config/owd.toml");
+    let text = fs::read_to_string(&config).expect("settings");
+    let out = format!("[mail.out]\nsendmail = \"{}\"\nfrom = \"owd@example.net\"\n", program.display());
+    fs::write(&config, format!("{text}{out}")).expect("written");
+    let owd = scratch.start();
+    let item = parked(&owd);
+    for number in 1..=4 {
+        let unclear = deliver(&scratch, &owd.owctl, &reply("ada@example.org", &item, &format!("hm, {number}")));
+        assert_eq!(unclear["outcome"], "not-understood", "{unclear}");
+        assert_eq!(unclear["told"].is_null(), number == 4, "{unclear}");
+        assert_eq!(unclear["why"].to_string().contains("told no more for a while"), number == 4, "{unclear}");
+    }
+    // Another item is another matter.
+    owd.owctl.ok(&["inbox", "deny", &item]);
+    let other = parked(&owd);
+    let unclear = deliver(&scratch, &owd.owctl, &reply("ada@example.org", &other, "hm"));
+    assert!(unclear["told"].is_string(), "{unclear}");
+    let late = deliver(&scratch, &owd.owctl, &reply("ada@example.org", &item, "approve"));
+    assert!(late["told"].to_string().contains("already denied"), "{late}");
+    until("it is told", || fs::read_to_string(&sent).ok().filter(|sent| sent.contains("already denied")));
 }
 
 #[test]
