@@ -1,8 +1,10 @@
 //! Connections to mail servers.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use lettre::transport::smtp::client::AsyncTokioStream;
 use rustls_platform_verifier::{BuilderVerifierExt, Verifier};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -35,11 +37,24 @@ pub enum Security {
     None,
 }
 
-pub(crate) trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Both: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Both for T {}
 
 pub(crate) type Stream = Box<dyn Both>;
+
+impl std::fmt::Debug for dyn Both {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a connection")
+    }
+}
+
+/// Mail goes out over the same connections.
+impl AsyncTokioStream for Stream {
+    fn peer_addr(&self) -> std::io::Result<SocketAddr> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
 
 /// Why a server cannot be reached.
 #[derive(Debug, Error)]
@@ -87,6 +102,8 @@ impl Host {
             .await
             .map_err(slow)?
             .map_err(|source| NetError::Connect { host: host.clone(), port: *port, source })?;
+        // A mail's end is written after its text and must not wait until that is acknowledged.
+        stream.set_nodelay(true).map_err(|source| NetError::Connect { host: host.clone(), port: *port, source })?;
         match security {
             Security::Tls => self.encrypt(Box::new(stream)).await,
             Security::StartTls | Security::None => Ok(Box::new(stream)),

@@ -1,6 +1,7 @@
 //! Hands a mail over, to a server or to a program, and says whether it may have gone ([`Fault::Lost`]).
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::Stdio;
 
 use lettre::Message;
@@ -9,8 +10,8 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParam
 use lettre::transport::smtp::extension::ClientId;
 use ow_inbox::Fault;
 use ow_model::escape;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, Command};
 use tokio::time::{Duration, timeout};
 
 use crate::net::{Host, Security, certificates};
@@ -18,6 +19,9 @@ use crate::reader::chain;
 
 /// A mail is handed over within this time, or it is tried again.
 const SEND: Duration = Duration::from_mins(1);
+
+/// What a program still says once it has ended is waited for so long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Letters of what a server or a program said that are kept.
 const SAID: usize = 300;
@@ -94,25 +98,16 @@ impl Way {
 
 /// A connection that a mail may be handed over by: encrypted where that is wanted, and logged in.
 async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, Fault> {
-    let Host { name, port, security, ca } = host;
+    let Host { name, port, security, ca: _ } = host;
     let failed =
         |error: lettre::transport::smtp::Error| Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error))));
-    let tls = || {
-        let mut tls = TlsParameters::builder(name.clone());
-        if let Some(ca) = ca {
-            let unread =
-                |why: String| Fault::later(format!("no certificates can be read from {}: {why}", ca.display()));
-            let text = certificates(ca).map_err(|error| unread(error.to_string()))?;
-            tls = tls.add_root_certificate(Certificate::from_pem(&text).map_err(|error| unread(chain(&error)))?);
-        }
-        tls.build().map_err(failed)
-    };
-    let wrapper = if *security == Security::Tls { Some(tls()?) } else { None };
     let own = ClientId::Domain(own.to_owned());
-    let opened = AsyncSmtpConnection::connect_tokio1((name.as_str(), *port), Some(SEND), &own, wrapper, None);
+    let stream = host.connect().await.map_err(|error| Fault::later(said(&chain(&error))))?;
+    let opened = AsyncSmtpConnection::connect_with_transport(Box::new(stream), &own);
     let mut connection = opened.await.map_err(failed)?;
     if *security == Security::StartTls {
-        connection.starttls(tls()?, &own).await.map_err(failed)?;
+        // It asks once more what the server offers, now that nobody else can have said it.
+        connection.starttls(tls(host)?, &own).await.map_err(failed)?;
     }
     if let Some((user, password)) = login {
         let credentials = Credentials::new(user.clone(), password.clone());
@@ -120,6 +115,17 @@ async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Resul
         connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(failed)?;
     }
     Ok(connection)
+}
+
+/// How a connection that is open goes on encrypted.
+fn tls(host: &Host) -> Result<TlsParameters, Fault> {
+    let mut tls = TlsParameters::builder(host.name.clone());
+    if let Some(ca) = &host.ca {
+        let unread = |why: String| Fault::later(format!("no certificates can be read from {}: {why}", ca.display()));
+        let text = certificates(ca).map_err(|error| unread(error.to_string()))?;
+        tls = tls.add_root_certificate(Certificate::from_pem(&text).map_err(|error| unread(chain(&error)))?);
+    }
+    tls.build().map_err(|error| Fault::later(format!("`{}`: {}", host.name, said(&chain(&error)))))
 }
 
 async fn submit(connection: &mut AsyncSmtpConnection, mail: &Message, host: &Host) -> Result<(), Fault> {
@@ -152,19 +158,29 @@ async fn pipe(mail: &Message, program: &Path) -> Result<(), Fault> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| Fault::later(format!("{} does not start: {error}", program.display())))?;
-    let mut stdin = child.stdin.take().expect("piped just above");
+    let (mut stdin, stderr) = (child.stdin.take().expect("piped just above"), child.stderr.take());
     let text = mail.formatted();
-    let written = async {
-        let done = stdin.write_all(&text).await;
-        drop(stdin);
-        done
+    let (mut written, mut heard) = (None, vec![]);
+    let ended = {
+        let write = async {
+            written = Some(stdin.write_all(&text).await);
+            drop(stdin);
+        };
+        let mut talk = pin!(async { tokio::join!(write, listen(stderr, &mut heard)) });
+        tokio::select! {
+            ended = child.wait() => {
+                // What it started and left behind may hold its ends of the pipes for as long as it likes.
+                drop(timeout(LAST_WORDS, talk).await);
+                ended
+            }
+            _ = &mut talk => child.wait().await,
+        }
     };
-    let (written, ended) = tokio::join!(written, child.wait_with_output());
     let ended = ended.map_err(|error| Fault::lost(format!("{}: {error}", program.display())))?;
-    let words = said(&String::from_utf8_lossy(&ended.stderr));
+    let words = said(&String::from_utf8_lossy(&heard));
     let why = |how: &str| format!("{} ended with {how}: {words}", program.display());
-    match (ended.status.code(), written) {
-        (Some(0), Ok(())) => Ok(()),
+    match (ended.code(), written) {
+        (Some(0), Some(Ok(()))) => Ok(()),
         (Some(code), _) if FOR_GOOD.contains(&code) => Err(Fault::never(why(&code.to_string()))),
         (Some(code), _) if code != 0 && code != TEMPFAIL => Err(Fault::later(why(&code.to_string()))),
         (Some(code), _) => Err(Fault::lost(why(&code.to_string()))),
@@ -172,8 +188,59 @@ async fn pipe(mail: &Message, program: &Path) -> Result<(), Fault> {
     }
 }
 
+/// Hears a program out; of what it says, no more is kept than can be told.
+async fn listen(stderr: Option<ChildStderr>, heard: &mut Vec<u8>) {
+    let Some(mut stderr) = stderr else { return };
+    let mut part = [0; 1024];
+    while let Ok(length @ 1..) = stderr.read(&mut part).await {
+        if heard.len() < 16 * SAID {
+            heard.extend_from_slice(&part[..length]);
+        }
+    }
+}
+
 /// On one line, and not too long.
 fn said(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     escape::line(&line).chars().take(SAID).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// What becomes of a mail by a program that does this, and how long it takes.
+    async fn sent_by(script: &str) -> (Result<(), Fault>, Duration) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("sendmail");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a program");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("may run");
+        let (from, to) = ("owd@example.net".parse().expect("from"), "ada@example.org".parse().expect("to"));
+        // More than a pipe holds.
+        let mail = Message::builder().from(from).to(to).subject("s").body("x\r\n".repeat(100_000)).expect("a mail");
+        let began = tokio::time::Instant::now();
+        let done = Way::Program(program).send(&mail, "example.net").await;
+        (done, began.elapsed())
+    }
+
+    #[tokio::test]
+    async fn a_program_that_leaves_something_behind_has_taken_the_mail_all_the_same() {
+        let (done, took) = sent_by("cat > /dev/null; sleep 20 < /dev/null > /dev/null & exit 0").await;
+        assert!(done.is_ok(), "{done:?}");
+        assert!(took < Duration::from_secs(15), "{took:?}");
+        // It read no mail to its end, and its child never will.
+        let (done, took) = sent_by("exec 3<&0; sleep 20 > /dev/null 2>&1 & exit 0").await;
+        assert!(matches!(done, Err(Fault::Lost { .. })), "{done:?}");
+        assert!(took < Duration::from_secs(15), "{took:?}");
+    }
+
+    #[tokio::test]
+    async fn what_a_program_says_last_is_told() {
+        let (done, _) = sent_by("cat > /dev/null; sleep 0.1; echo no such user >&2; exit 67").await;
+        assert!(matches!(&done, Err(Fault::Never { why }) if why.contains("no such user")), "{done:?}");
+        let (done, _) = sent_by("yes >&2 2>/dev/null & cat > /dev/null; kill $!; echo busy >&2; exit 75").await;
+        assert!(matches!(&done, Err(Fault::Lost { why }) if why.contains("busy")), "{done:?}");
+    }
 }
