@@ -48,6 +48,8 @@ enum Stage {
     },
     Intended {
         rendered: Rendered,
+        /// By what it was let through, and may be again if it did not happen.
+        permission: Permission,
         intent: Intent,
         repeatable: bool,
         /// owd stopped it itself: known to be incomplete.
@@ -210,33 +212,40 @@ impl StepsTurn {
             (Stage::Admitting { rendered, .. }, Fact::Voided { position, .. }) if is(&rendered, *position) => {
                 Stage::Admitting { rendered, permission: Permission::Policy }
             }
-            (Stage::Admitting { rendered, .. }, Fact::Intended { position, intent, repeatable, .. })
+            (Stage::Admitting { rendered, permission }, Fact::Intended { position, intent, repeatable, .. })
                 if is(&rendered, *position) =>
             {
                 self.side_effect |= !repeatable;
-                Stage::Intended { rendered, intent: intent.clone(), repeatable: *repeatable, stopped: false }
+                Stage::Intended {
+                    rendered,
+                    permission,
+                    intent: intent.clone(),
+                    repeatable: *repeatable,
+                    stopped: false,
+                }
             }
             // Without `Intended` the call ended before it was tried: its arguments do not fit, no such file.
             (
                 Stage::Admitting { rendered, .. } | Stage::Intended { rendered, .. },
                 Fact::Done { position, result, .. },
             ) if is(&rendered, *position) => self.done(&rendered, result),
-            (Stage::Intended { rendered, intent, repeatable, .. }, Fact::Stopped { position })
+            (Stage::Intended { rendered, permission, intent, repeatable, .. }, Fact::Stopped { position })
                 if is(&rendered, *position) =>
             {
                 if repeatable {
-                    Stage::Admitting { rendered, permission: Permission::Policy }
+                    Stage::Admitting { rendered, permission }
                 } else {
                     // The tool may know: a write that was stopped either replaced the file or did not.
-                    Stage::Intended { rendered, intent, repeatable, stopped: true }
+                    Stage::Intended { rendered, permission, intent, repeatable, stopped: true }
                 }
             }
-            (Stage::Intended { rendered, stopped, .. }, Fact::Reconciled { position, found })
+            (Stage::Intended { rendered, permission, stopped, .. }, Fact::Reconciled { position, found })
                 if is(&rendered, *position) =>
             {
                 match found {
                     Reconciled::Happened { result } => self.done(&rendered, result),
-                    Reconciled::DidNotHappen => Stage::Admitting { rendered, permission: Permission::Policy },
+                    // What a person allowed was for one run, and that is still to come.
+                    Reconciled::DidNotHappen => Stage::Admitting { rendered, permission },
                     Reconciled::Unknown { why } => {
                         self.uncertain.push(rendered.call.hash());
                         let doubt = if stopped { Doubt::Stopped } else { Doubt::Crashed { why: why.clone() } };

@@ -197,6 +197,20 @@ fn a_call_whose_end_is_not_on_record_is_looked_into_and_then_asked_about() {
 }
 
 #[test]
+fn what_a_person_allowed_and_a_crash_kept_from_happening_goes_on_with_their_answer() {
+    let spec = task(vec![step(json!({}))]);
+    let asked = Fact::Parked { position: Position(0), item: ITEM };
+    let allowed = Fact::Answered { position: Position(0), item: ITEM, answered: answer(Answer::Once) };
+    let did_not = Fact::Reconciled { position: Position(0), found: Reconciled::DidNotHappen };
+    let crashed = [started(), asked.clone(), allowed.clone(), intended(0, false), did_not];
+    let stopped = [started(), asked, allowed, intended(0, true), Fact::Stopped { position: Position(0) }];
+    for facts in [crashed, stopped] {
+        let next = fold(&spec, &facts).next();
+        assert!(matches!(next, Effect::Admit { permission: Permission::Answer { item: ITEM, .. }, .. }), "{next:?}");
+    }
+}
+
+#[test]
 fn a_stopped_call_runs_again_by_itself_only_if_it_has_no_side_effect() {
     let spec = task(vec![step(json!({}))]);
     let stopped = |repeatable| [started(), intended(0, repeatable), Fact::Stopped { position: Position(0) }];

@@ -64,6 +64,8 @@ pub(super) enum CallState {
     /// The answer to a question of the turn's own.
     Heard(Resolution),
     Intended {
+        /// By what it was let through, and may be again if it did not happen.
+        permission: Permission,
         intent: Intent,
         repeatable: bool,
         /// owd stopped it itself: known to be incomplete.

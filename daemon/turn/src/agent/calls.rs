@@ -43,9 +43,13 @@ impl AgentTurn {
             }
             Fact::Intended { position, repeatable, intent, .. } => {
                 let Some(open) = self.open_mut(*position) else { return };
-                if matches!(open.state, CallState::Wanted(_) | CallState::Admitted { .. }) {
-                    open.state =
-                        CallState::Intended { intent: intent.clone(), repeatable: *repeatable, stopped: false };
+                if let CallState::Wanted(permission) | CallState::Admitted { permission, .. } = &open.state {
+                    open.state = CallState::Intended {
+                        permission: permission.clone(),
+                        intent: intent.clone(),
+                        repeatable: *repeatable,
+                        stopped: false,
+                    };
                     if !repeatable {
                         self.side_effect = true;
                         self.reusable.clear();
@@ -56,7 +60,9 @@ impl AgentTurn {
             Fact::Stopped { position } => {
                 let Some(open) = self.open_mut(*position) else { return };
                 match &mut open.state {
-                    CallState::Intended { repeatable: true, .. } => open.state = CallState::Wanted(Permission::Policy),
+                    CallState::Intended { repeatable: true, permission, .. } => {
+                        open.state = CallState::Wanted(permission.clone());
+                    }
                     // The tool may know: a write that was stopped either replaced the file or did not.
                     CallState::Intended { stopped, .. } => *stopped = true,
                     _ => {}
@@ -136,6 +142,8 @@ impl AgentTurn {
         }
         let (kind, call) = (open.kind, open.call.clone());
         let is_uncertain = call.as_ref().is_some_and(|call| self.grants.uncertain.contains(&call.hash()));
+        // That it did not run may not be said of what may have.
+        let without_it = if is_uncertain { CallErrorKind::Lost } else { CallErrorKind::Denied };
         match answered {
             Answered::Resolved(resolution) if kind != ToolKind::Plain => {
                 self.set(position, CallState::Heard(resolution.clone()));
@@ -160,7 +168,7 @@ impl AgentTurn {
                     words::denied(who, reason)
                 };
                 self.deny(call.as_ref());
-                self.settle_no(position, CallErrorKind::Denied, &text);
+                self.settle_no(position, without_it, &text);
             }
             Answered::Expired => {
                 let text = if is_uncertain {
@@ -169,7 +177,7 @@ impl AgentTurn {
                     words::UNANSWERED.to_owned()
                 };
                 self.deny(call.as_ref());
-                self.settle_no(position, CallErrorKind::Denied, &text);
+                self.settle_no(position, without_it, &text);
             }
             // Withdrawn without an answer (a restore): the question still stands and is asked anew.
             Answered::Withdrawn { why } if is_uncertain => {
@@ -224,12 +232,13 @@ impl AgentTurn {
 
     fn reconciled(&mut self, position: Position, found: &Reconciled) {
         let Some(open) = self.open_mut(position) else { return };
-        let CallState::Intended { stopped, .. } = open.state else { return };
+        let CallState::Intended { stopped, permission, .. } = &open.state else { return };
+        let (stopped, permission) = (*stopped, permission.clone());
         let hash = open.call.as_ref().map(Call::hash);
         match found {
             Reconciled::Happened { result } => self.done(position, result),
-            // An approval was for one run; it is judged anew.
-            Reconciled::DidNotHappen => self.set(position, CallState::Wanted(Permission::Policy)),
+            // What a person allowed was for one run, and that is still to come.
+            Reconciled::DidNotHappen => self.set(position, CallState::Wanted(permission)),
             Reconciled::Unknown { why } => {
                 self.grants.uncertain.extend(hash);
                 let doubt = if stopped { Doubt::Stopped } else { Doubt::Crashed { why: why.clone() } };

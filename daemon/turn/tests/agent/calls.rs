@@ -205,12 +205,35 @@ fn a_call_with_unknown_outcome_is_asked_about_and_never_repeated_by_itself() {
     assert_eq!(world.run(), SUCCEEDED);
     assert_eq!(world.ran(), ["read_file"]);
     assert!(world.result(0).contains("UNKNOWN"), "{}", world.result(0));
+    assert!(!world.result(0).contains("NOT RUN"), "{}", world.result(0));
 
     let mut world = crashed();
     assert_eq!(world.run(), Rest::Waits);
     world.answer(Position(0), Answer::Once);
     assert_eq!(world.run(), SUCCEEDED);
     assert_eq!(world.ran(), ["shell", "read_file"]);
+}
+
+#[test]
+fn what_a_person_allowed_and_a_crash_kept_from_happening_goes_on_with_their_answer() {
+    let mut world = World::task([calls([shell("deploy")]), text("ok")]);
+    world.asks.push("shell");
+    assert_eq!(world.run(), Rest::Waits);
+    world.answer(Position(0), Answer::Once);
+    while !matches!(world.next(), AgentEffect::Execute { .. }) {
+        world.step();
+    }
+    let AgentEffect::Execute { calls } = world.next() else { panic!() };
+    world.intend(&calls[0].0);
+    let facts = world.journal.len();
+    world.crash(facts);
+    world.record(Fact::Resumed);
+    world.record(Fact::Reconciled { position: Position(0), found: Reconciled::DidNotHappen });
+    let next = world.next();
+    assert!(
+        matches!(&next, AgentEffect::Admit { calls } if matches!(calls[0].1, Permission::Answer { .. })),
+        "{next:?}"
+    );
 }
 
 #[test]
