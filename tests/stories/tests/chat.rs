@@ -94,6 +94,18 @@ fn what_is_piped_in_is_said_too() {
 }
 
 #[test]
+fn a_script_is_not_kept_waiting_behind_a_question() {
+    let model = ModelServer::start();
+    model.push(ModelReply::calls([("shell", json!({ "argv": ["touch", "made"] }))]));
+    let scratch = with_model(&model);
+    let owd = scratch.start();
+    assert_eq!(chat(&owd, &scratch, &["-p", "make it"], None).code, 1);
+    let behind = chat(&owd, &scratch, &["--continue", "-p", "and that"], None);
+    assert_eq!(behind.code, 1, "{}", behind.stderr);
+    assert!(behind.stderr.contains(&id(&owd.item())), "{}", behind.stderr);
+}
+
+#[test]
 fn the_exit_code_is_true_to_the_turn() {
     let model = ModelServer::start();
     model.push(ModelResponse::whole(

@@ -102,8 +102,9 @@ pub(super) async fn one_turn(owd: &mut Client, chat: &Chat, said: &str, context:
                 if context.out.is_json() {
                     json_line(&json!({ "event": "state", "data": state }));
                 }
-                let over = state.state == "cancelled" || (answer.heard && state.state == "parked" && !chat.wait);
-                if over {
+                // What stood open before the message keeps it waiting, too; who only sleeps is woken by it.
+                let waits = state.state == "parked" && (answer.heard || !state.items.is_empty());
+                if state.state == "cancelled" || (waits && !chat.wait) {
                     return Err(left(&state));
                 }
                 if state.state == "parked" {

@@ -20,6 +20,7 @@ use crate::FileFault;
 use crate::config::unknown_inbox;
 use crate::document::{Document, Found, Place, Section};
 use crate::suggest::nearest;
+use crate::template;
 
 const SECOND: Span = Span::from_secs(1);
 const NO_TIME: Span = Span::from_millis(0);
@@ -88,19 +89,20 @@ fn read(
         mail_folders: &defaults.mail_folders,
         before,
     };
+    let steps = if root.value("goal").is_none() { steps(&root, tools) } else { vec![] };
     let spec = TaskSpec {
         name: name.clone(),
         title: title(&root),
         timezone,
         triggers: trigger::triggers(&root, &setting),
-        steps: if root.value("goal").is_none() { steps(&root, tools) } else { vec![] },
+        events: events(&root, &steps),
+        steps,
         agent: agent::agent(&root, tools),
         mode: mode(&root),
         roots: folders(&root, "roots", "name the folders that the task works in", &defaults.home),
         catch_up: catch_up(&root),
         overlap: overlap(&root),
         while_parked: while_parked(&root),
-        events: events(&root),
         start_deadline: root.span_in("start-deadline", SECOND..=TEN_YEARS),
         jitter: root.span_in("jitter", NO_TIME..=Span::from_secs(86_400)).unwrap_or(NO_TIME),
         timeout: root.span_in("timeout", SECOND..=TEN_YEARS).unwrap_or(defaults.timeout),
@@ -167,11 +169,27 @@ fn while_parked(root: &Section<'_, '_>) -> WhileParked {
     root.choice("while-parked", &words).unwrap_or_default()
 }
 
-fn events(root: &Section<'_, '_>) -> EventDelivery {
+/// Where nothing is said, steps that read one event get a run for each: in a batch they would see the newest alone.
+fn events(root: &Section<'_, '_>, steps: &[Step]) -> EventDelivery {
     let batch: fn(u32) -> EventDelivery = |max| EventDelivery::Batch { max };
     let each: fn(u32) -> EventDelivery = |max| EventDelivery::Each { max };
     let words = [("batch", batch(1000)), ("each", each(1000))];
-    root.choice_or_counted("events", &words, &[("batch", batch), ("each", each)]).unwrap_or_default()
+    let said = root.choice_or_counted("events", &words, &[("batch", batch), ("each", each)]);
+    said.unwrap_or_else(|| if read_one_event(steps) { each(1000) } else { EventDelivery::default() })
+}
+
+/// Whether steps read of an event what only one of several has, and nothing of the others.
+fn read_one_event(steps: &[Step]) -> bool {
+    let names: Vec<String> = steps
+        .iter()
+        .flat_map(|step| {
+            let condition = step.condition.as_deref().map(template::names_of_condition);
+            template::holes_of(&step.args).into_iter().chain(condition.and_then(Result::ok).unwrap_or_default())
+        })
+        .filter(|name| name.split('.').next() == Some("event"))
+        .collect();
+    let of_all = |name: &String| matches!(name.split('.').nth(1), Some("batch" | "count"));
+    !names.is_empty() && !names.iter().any(of_all)
 }
 
 fn retry(root: &Section<'_, '_>) -> Retry {

@@ -303,6 +303,15 @@ fn words_and_their_counted_forms_are_read() {
     assert_eq!(good(&format!("catch-up = {{ all = 5 }}\n{step}")).catch_up, CatchUp::All { max: 5 });
     assert_eq!(good(&format!("events = \"each\"\n{step}")).events, EventDelivery::Each { max: 1000 });
     assert_eq!(good(&format!("events = {{ each = 7 }}\n{step}")).events, EventDelivery::Each { max: 7 });
+
+    // In a batch these would see the newest event alone.
+    let reads =
+        |what: &str| good(&format!("[[step]]\ntool = \"notify\"\nargs = {{ title = \"x\", text = \"{what}\" }}"));
+    assert_eq!(reads("{{ event.payload.ref }}").events, EventDelivery::Each { max: 1000 });
+    assert_eq!(reads("{{ event.count }} came, the newest {{ event.path }}").events, EventDelivery::Batch { max: 1000 });
+    assert_eq!(reads("{{ slot.date }}").events, EventDelivery::Batch { max: 1000 });
+    let said = "events = \"batch\"\n[[step]]\ntool = \"notify\"\nargs = { title = \"x\", text = \"{{ event.path }}\" }";
+    assert_eq!(good(said).events, EventDelivery::Batch { max: 1000 });
 }
 
 #[test]

@@ -61,12 +61,27 @@ impl Conversation {
         if item.state != "pending" || is_known {
             return vec![];
         }
-        let card = Card::new(item);
-        let rows = card.rows(self.columns);
+        self.cards.push(Card::new(item));
+        vec![Effect::Bell]
+    }
+
+    /// Puts the card before the person that the keys are for, unless it stands there already: one at a time, as a key must
+    /// not answer another question than the one above it.
+    pub(super) fn show_card(&mut self) {
+        self.shown.take_if(|shown| self.cards.iter().all(|card| card.item.id != *shown));
+        let Some(card) = self.card() else { return };
+        if self.shown.as_deref() == Some(card.item.id.as_str()) {
+            return;
+        }
+        let (shown, rows) = (card.item.id.clone(), card.rows(self.columns));
+        let open = self.cards.iter().filter(|card| !self.aside.contains(&card.item.id)).count();
+        let others = open - 1 + self.fetching.len();
+        self.shown = Some(shown);
         self.gap();
         self.said.extend(rows);
-        self.cards.push(card);
-        vec![Effect::Bell]
+        if others > 0 {
+            self.note(&format!("After this, {others} more of what it asks."));
+        }
     }
 
     fn edited(&mut self, item: String, arguments: Option<Value>) -> Vec<Effect> {

@@ -307,6 +307,12 @@ impl Card {
         }
     }
 
+    /// The call that it asks for, on one line.
+    pub(super) fn in_short(&self) -> Option<String> {
+        let approval = self.item.approval.as_ref()?;
+        Some(format!("{} {}", approval.tool, call::in_short(&approval.arguments)))
+    }
+
     /// What is asked, for the scrollback: all of it, as nobody should have to answer what they cannot see.
     pub(super) fn rows(&self, columns: usize) -> Vec<Line> {
         let mut lines = vec![];

@@ -50,6 +50,8 @@ pub(super) struct Conversation {
     /// Messages that the agent has not heard yet.
     pub(super) unheard: Vec<String>,
     pub(super) cards: Vec<Card>,
+    /// The item whose card stands last in the scrollback, above the keys.
+    pub(super) shown: Option<String>,
     /// Items that are being fetched.
     pub(super) fetching: Vec<String>,
     /// Items that the person answers later.
@@ -86,6 +88,7 @@ impl Conversation {
             turn: None,
             unheard: vec![],
             cards: vec![],
+            shown: None,
             fetching: vec![],
             aside: vec![],
             prompt: Prompt::with_history(history),

@@ -5,6 +5,7 @@ use ow_protocol::{MessageView, SessionView, UsageView};
 use serde_json::Value;
 
 use super::call::{self, RunningCall};
+use super::card::Card;
 use super::conversation::{Conversation, Turn};
 use super::exchange::Effect;
 use super::text::{Line, Style};
@@ -133,8 +134,11 @@ impl Conversation {
                 let outcome = entry.outcome.as_deref().unwrap_or("answered");
                 let by = entry.by.as_deref().map_or(String::new(), |by| format!(" by {by}"));
                 let why = if entry.text.is_empty() { String::new() } else { format!(": {}", entry.text) };
-                self.cards.retain(|card| entry.item.as_deref() != Some(card.item.id.as_str()));
-                self.note(&format!("{outcome}{by}{why}"));
+                let answered = |card: &Card| entry.item.as_deref() == Some(card.item.id.as_str());
+                let what = self.cards.iter().find(|card| answered(card)).and_then(Card::in_short);
+                let what = what.map_or(String::new(), |what| format!(" {what}:"));
+                self.cards.retain(|card| !answered(card));
+                self.note(format!("{what} {outcome}{by}{why}").trim_start());
             }
             "interrupted" => {
                 let rows = self.stream.complete(&entry.text, self.columns);

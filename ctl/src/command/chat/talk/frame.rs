@@ -21,8 +21,8 @@ impl Conversation {
     /// The frame as it is to be seen now. What goes into the scrollback is given once.
     pub(super) fn frame(&mut self) -> Frame {
         let columns = self.columns - 1;
-        let reply = self.flow();
-        let mut live = reply;
+        let mut live = self.flow();
+        self.show_card();
         live.extend(self.work().into_iter().map(|row| row.cut(columns)));
         live.extend(self.waiting_messages().into_iter().map(|row| row.cut(columns)));
         if !live.is_empty() {

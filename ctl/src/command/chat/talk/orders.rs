@@ -96,9 +96,8 @@ impl Conversation {
                 let rows: Vec<_> = rows.collect();
                 self.pairs(&rows);
                 self.note("Elsewhere: owctl inbox show ID");
-                // The questions of this chat stand at the end, where the keys are.
-                let cards: Vec<_> = self.cards.iter().map(|card| card.rows(self.columns)).collect();
-                self.said.extend(cards.into_iter().flatten());
+                // The question of this chat stands at the end, where the keys are.
+                self.shown = None;
             }
             Told::Tools(tools) => {
                 let rows: Vec<_> =

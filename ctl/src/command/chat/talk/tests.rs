@@ -328,6 +328,37 @@ fn questions_are_asked_one_after_the_other() {
 }
 
 #[test]
+fn of_several_questions_each_stands_alone_above_its_keys() {
+    let mut chat = Chat::new();
+    chat.state("parked", &["i1", "i2"]);
+    chat.effects();
+    chat.told(Told::Item(Box::new(approval("i1", "shell", json!({ "command": "rm -rf build" })))));
+    chat.told(Told::Item(Box::new(approval("i2", "write_file", json!({ "path": "harmless.txt" })))));
+    chat.wait(400);
+    let said = chat.newly_said();
+    assert!(said.contains("rm -rf build") && !said.contains("harmless"), "{said}");
+    assert!(said.contains("1 more"), "{said}");
+    chat.effects();
+    chat.press("o");
+    assert_eq!(chat.effects(), answer("i1", AnswerRequest::Approve));
+    let answered = MessageView {
+        item: Some("i1".into()),
+        outcome: Some("approved".into()),
+        by: Some("ada".into()),
+        ..entry("answered", "")
+    };
+    chat.entry(answered);
+    let said = chat.newly_said();
+    assert!(said.contains("shell rm -rf build: approved by ada"), "{said}");
+    assert!(said.contains("harmless.txt") && !said.contains("more of what it asks"), "{said}");
+    chat.press("o");
+    assert_eq!(chat.effects(), [], "its keys were not there yet");
+    chat.wait(400);
+    chat.press("o");
+    assert_eq!(chat.effects(), answer("i2", AnswerRequest::Approve));
+}
+
+#[test]
 fn an_answer_from_elsewhere_takes_the_question_away() {
     let mut chat = Chat::new();
     chat.asked_and_seen(touch());
