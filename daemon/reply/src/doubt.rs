@@ -251,7 +251,7 @@ fn means(word: &str, listed: &str) -> bool {
 }
 
 /// Whether a word is of a script that joins its words or glues endings to them.
-fn is_unspaced(word: &str) -> bool {
+pub(crate) fn is_unspaced(word: &str) -> bool {
     word.chars()
         .any(|letter| matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'))
 }

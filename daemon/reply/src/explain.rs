@@ -1,12 +1,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::grammar::{Decision, Kind, Reading, read};
+use crate::grammar::{Decision, Kind, Reading, read_of};
 use crate::mail::{Mail, notices_answered, replies_to, subject_tokens};
 use crate::phrase::Phrases;
 use crate::quote::{Split, marked, split};
 use crate::results::{Dmarc, dmarc};
 use crate::sender::{Sender, sender};
+use crate::sign_off::{Signer, names_of};
 use crate::token::{tokens, without_tokens};
 use crate::unasked::{Unasked, is_news, unasked};
 use crate::words::lines;
@@ -52,8 +53,10 @@ pub enum Cause {
 pub enum Message<'a> {
     /// A whole mail.
     Mail(&'a [u8]),
-    /// What a person wrote, without a mail around it.
+    /// What a person wrote, without a mail around it; nobody knows who, so that no name signs it.
     Text(&'a str),
+    /// The same of a person whose name is known.
+    TextOf { name: &'a str, text: &'a str },
 }
 
 /// An item that waits, or did.
@@ -101,7 +104,8 @@ pub fn explain(message: Message<'_>, context: &Context<'_>) -> Explained {
             Some(mail) => mail.explain(context),
             None => nothing(Cause::Unreadable, None, "it is no mail that can be read"),
         },
-        Message::Text(text) => typed(text, context),
+        Message::Text(text) => typed(text, "", context),
+        Message::TextOf { name, text } => typed(text, name, context),
     }
 }
 
@@ -226,7 +230,7 @@ fn nothing(cause: Cause, token: Option<String>, why: impl Into<String>) -> Expla
     Explained { token, decision: "none", answer: None, comment: None, why: why.into(), cause }
 }
 
-fn typed(text: &str, context: &Context<'_>) -> Explained {
+fn typed(text: &str, name: &str, context: &Context<'_>) -> Explained {
     let split = split(lines(text).into_iter().map(marked).collect());
     let named = one_of(
         &[tokens(&split.signed)].into_iter().chain(split.quoted.iter().map(|text| tokens(text))).collect::<Vec<_>>(),
@@ -245,7 +249,9 @@ fn typed(text: &str, context: &Context<'_>) -> Explained {
         },
         None => context.kind,
     };
-    said(token, read(without_tokens(&split.new).as_str(), kind, &[], context.phrases))
+    let names = names_of(name, "");
+    let signer = Signer { names: &names, domain: "" };
+    said(token, read_of(without_tokens(&split.new).as_str(), kind, &signer, context.phrases))
 }
 
 fn mailed(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Explained {
@@ -271,8 +277,11 @@ fn mailed(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Explaine
         Ok(kind) => kind,
         Err((cause, why)) => return Explained { comment: comment(&mail.plain), ..nothing(cause, Some(token), why) },
     };
-    let names = from.map(|from| from.names.clone()).unwrap_or_default();
-    let reading = |split: &Split| read(without_tokens(&split.new).as_str(), kind, &names, context.phrases);
+    let signer = from.map_or(Signer { names: &[], domain: "" }, |from| Signer {
+        names: &from.names,
+        domain: from.address.rsplit('@').next().unwrap_or_default(),
+    });
+    let reading = |split: &Split| read_of(without_tokens(&split.new).as_str(), kind, &signer, context.phrases);
     let plain = reading(&mail.plain);
     let Some(rich) = mail.rich.as_ref().map(reading) else {
         return if mail.unreadable {

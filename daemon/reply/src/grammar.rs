@@ -1,6 +1,7 @@
+use crate::contact::is_contact;
 use crate::doubt::{doubts, limits};
 use crate::phrase::Phrases;
-use crate::sign_off::{is_contact, is_name, looks_like_a_name};
+use crate::sign_off::{Signer, is_name, looks_like_a_name};
 use crate::words::{Piece, What, edged, folded, lines, pieces};
 
 /// What kind of item a reply answers.
@@ -36,9 +37,15 @@ pub struct Reading {
     pub why: String,
 }
 
-/// Reads what a person newly wrote; quotes and tokens are cut already, `names` are the words of the sender's name.
+/// Reads what a person newly wrote; quotes and tokens are cut already, `names` are the words of the sender's name: without
+/// any, no name signs.
 #[must_use]
 pub fn read(text: &str, kind: &Kind, names: &[String], phrases: &Phrases) -> Reading {
+    read_of(text, kind, &Signer { names, domain: "" }, phrases)
+}
+
+/// The same of a sender of whom more is known.
+pub(crate) fn read_of(text: &str, kind: &Kind, signer: &Signer<'_>, phrases: &Phrases) -> Reading {
     let text = text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{feff}' || letter == '\u{200b}');
     let nothing = |why: &str| Reading {
         decision: Decision::None,
@@ -51,9 +58,9 @@ pub fn read(text: &str, kind: &Kind, names: &[String], phrases: &Phrases) -> Rea
     }
     match kind {
         Kind::Notification => nothing("a notification takes no answer"),
-        Kind::Question { options } => answer(text, options, names, phrases),
+        Kind::Question { options } => answer(text, options, signer, phrases),
         Kind::Approval => {
-            if approves(text, names, phrases) {
+            if approves(text, signer, phrases) {
                 return Reading {
                     decision: Decision::Approve,
                     answer: None,
@@ -61,7 +68,7 @@ pub fn read(text: &str, kind: &Kind, names: &[String], phrases: &Phrases) -> Rea
                     why: "the whole new text is an approval".into(),
                 };
             }
-            match denies(text, names, phrases) {
+            match denies(text, signer, phrases) {
                 Denial::Clear { comment } => Reading {
                     decision: Decision::Deny,
                     answer: None,
@@ -98,7 +105,7 @@ fn said(text: &str) -> Vec<Said<'_>> {
         .collect()
 }
 
-fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
+fn approves(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> bool {
     const SIGNED_LINES: usize = 10;
     let said = said(text);
     let body = &said[greeted(&said, phrases)..];
@@ -113,21 +120,20 @@ fn approves(text: &str, names: &[String], phrases: &Phrases) -> bool {
             if rest.is_empty() {
                 continue;
             }
-            if !is_sign_off(rest, names, phrases) {
+            if !is_sign_off(rest, signer, phrases) {
                 return false;
             }
-            named |= rest.iter().any(|piece| matches!(&piece.what, What::Word(word) if names.contains(word)));
+            named |= rest.iter().any(|piece| matches!(&piece.what, What::Word(word) if signer.is_named(word)));
             signed = 1;
             continue;
         }
-        let name = is_name(line.text, names);
-        // Whose name is not known may sign with any.
-        let name = name || (names.is_empty() && signed > 0 && !named && looks_like_a_name(line.text));
-        let closes = name || is_sign_off(&line.pieces, names, phrases);
-        if !approved || !(closes || (signed > 0 && is_contact(line.text, named, phrases))) {
+        let name = is_name(line.text, signer);
+        let closes = name || is_sign_off(&line.pieces, signer, phrases);
+        if !approved || !(closes || (signed > 0 && is_contact(line.text, named, signer, phrases))) {
             return false;
         }
-        named |= name;
+        named |=
+            name || line.pieces.iter().any(|piece| matches!(&piece.what, What::Word(word) if signer.is_named(word)));
         signed += 1;
         if signed > SIGNED_LINES {
             return false;
@@ -194,14 +200,14 @@ fn after_marks(pieces: &[Piece]) -> Option<&[Piece]> {
 }
 
 /// Whether a line, or the rest of one, is thanks, regards and the sender's name, and nothing else.
-fn is_sign_off(mut rest: &[Piece], names: &[String], phrases: &Phrases) -> bool {
+fn is_sign_off(mut rest: &[Piece], signer: &Signer<'_>, phrases: &Phrases) -> bool {
     let mut closed = false;
     while !rest.is_empty() {
         if let Some(taken) = phrases.closes(rest) {
             rest = &rest[taken..];
             closed = true;
         } else if let What::Word(word) = &rest[0].what
-            && names.contains(word)
+            && signer.is_named(word)
         {
             rest = &rest[1..];
             closed = true;
@@ -219,7 +225,7 @@ enum Denial {
     None,
 }
 
-fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
+fn denies(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> Denial {
     let said = said(text);
     let body = &said[greeted(&said, phrases)..];
     let Some(first) = body.first() else { return Denial::None };
@@ -232,7 +238,7 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
     }) {
         taken += more;
     }
-    let polite = is_sign_off(&line[taken..], names, phrases);
+    let polite = is_sign_off(&line[taken..], signer, phrases);
     match line.get(taken).map(|next| &next.what) {
         _ if polite => {}
         None => {}
@@ -255,7 +261,7 @@ fn denies(text: &str, names: &[String], phrases: &Phrases) -> Denial {
     let end = first.at + first.pieces[skipped + taken - 1].end;
     let comment = text[end..]
         .trim_start_matches(|letter: char| letter.is_whitespace() || ".,;:!-–—…。，！；：、*_".contains(letter));
-    let comment = without_sign_off(comment, names, phrases);
+    let comment = without_sign_off(comment, 0, signer, phrases);
     Denial::Clear { comment: Some(comment.to_owned()).filter(|comment| !comment.is_empty()) }
 }
 
@@ -289,36 +295,45 @@ impl Marks for [Piece] {
     }
 }
 
-/// Cuts a closing and the name and contact lines under it from the end of free text; text that is nothing else stays.
-fn without_sign_off<'a>(text: &'a str, names: &[String], phrases: &Phrases) -> &'a str {
+/// Cuts a closing and the name and contact lines under it from the end of free text: what stands under a blank line, or
+/// begins with a closing and its comma. Not the first `own` lines, nor what a colon announces.
+fn without_sign_off<'a>(text: &'a str, own: usize, signer: &Signer<'_>, phrases: &Phrases) -> &'a str {
     let said = said(text);
-    let mut end = said.len();
-    for at in (0..said.len()).rev() {
+    let begins = |at: usize| {
         let line = &said[at];
-        if is_sign_off(&line.pieces, names, phrases) || is_name(line.text, names) {
-            end = at;
-        } else if !is_contact(line.text, true, phrases) && !looks_like_a_name(line.text) {
-            break;
-        }
-    }
-    let kept = said.get(end).map_or(text, |line| &text[..line.at]);
-    kept.trim()
+        let above = at.checked_sub(1).map(|before| &said[before]);
+        let gap = above.map(|above| &text[above.at + above.text.len()..line.at]);
+        let apart = gap.is_none_or(|gap| gap.matches('\n').count().max(gap.matches('\r').count()) > 1);
+        let announced = above.is_some_and(|above| above.text.ends_with([':', '：']));
+        let closes = is_sign_off(&line.pieces, signer, phrases);
+        !announced
+            && ((apart && (closes || is_name(line.text, signer))) || (closes && line.text.ends_with([',', '，'])))
+    };
+    let cut = (own..said.len()).find(|&at| begins(at) && signs(&said[at..], signer, phrases));
+    cut.map_or(text, |at| &text[..said[at].at]).trim()
 }
 
-/// The same where the text is nothing but a closing, which may be an option's label: only the name under it goes.
-fn without_name<'a>(text: &'a str, names: &[String]) -> &'a str {
-    match said(text).as_slice() {
-        [_, .., last] if is_name(last.text, names) => text[..last.at].trim(),
-        _ => text,
-    }
+/// Whether under the first of these lines, a closing or a name, all is part of a signature. Whose name is not known may
+/// sign with any: nothing is decided by it.
+fn signs(block: &[Said<'_>], signer: &Signer<'_>, phrases: &Phrases) -> bool {
+    let Some((first, rest)) = block.split_first() else { return false };
+    let mut named = is_name(first.text, signer);
+    // It may be the first word of a list.
+    let mut any_name = signer.names.is_empty() && folded(first.text) != "best";
+    rest.iter().all(|line| {
+        let name = is_name(line.text, signer) || (any_name && looks_like_a_name(line.text));
+        any_name &= !name;
+        named |= name;
+        name || is_sign_off(&line.pieces, signer, phrases) || is_contact(line.text, named, signer, phrases)
+    })
 }
 
-fn answer(text: &str, options: &[String], names: &[String], phrases: &Phrases) -> Reading {
+fn answer(text: &str, options: &[String], signer: &Signer<'_>, phrases: &Phrases) -> Reading {
     let given =
         |answer: String, why: String| Reading { decision: Decision::Answer, answer: Some(answer), comment: None, why };
-    let cut = without_sign_off(text, names, phrases);
-    let own = if cut.is_empty() { without_name(text, names) } else { cut };
-    match option(own, options) {
+    // A text that is nothing but a closing may be an option's label.
+    let own = without_sign_off(text, 1, signer, phrases);
+    match labelled(text, options).or_else(|| option(own, options)) {
         Some((number, label)) => given(label.clone(), format!("it names option {number}")),
         None => given(own.to_owned(), "the new text is the answer".into()),
     }
@@ -328,23 +343,16 @@ fn answer(text: &str, options: &[String], names: &[String], phrases: &Phrases) -
 /// are numbers a number is a label or nothing.
 #[must_use]
 pub fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a String)> {
-    let bare = |text: &str| {
-        let text =
-            edged(text).trim_matches(|letter: char| ".,!;:()[]\"'“”。！，".contains(letter) || letter.is_whitespace());
-        folded(text)
-    };
     let is_digit = |letter: char| plain_digit(letter).is_ascii_digit();
-    let wanted = bare(text);
+    let wanted = folded(bare(text));
     // `2) us-east` names one twice.
     let twice = |at: usize, label: &str| {
         wanted.strip_prefix(&(at + 1).to_string()).is_some_and(|rest| {
-            rest.strip_prefix([')', '.', ':']).is_some_and(|rest| folded(rest.trim()) == bare(label))
+            rest.strip_prefix([')', '.', ':']).is_some_and(|rest| folded(rest.trim()) == folded(bare(label)))
         })
     };
-    let by_label = options
-        .iter()
-        .position(|label| bare(label) == wanted)
-        .or_else(|| options.iter().enumerate().position(|(at, label)| twice(at, label)));
+    let by_twice =
+        || options.iter().enumerate().find(|(at, label)| twice(*at, label)).map(|(at, label)| (at + 1, label));
     let by_number = || {
         let number = wanted.trim_start_matches("option").trim_start_matches([' ', '#']);
         let numbers = options.iter().any(|label| bare(label).chars().all(is_digit));
@@ -352,10 +360,35 @@ pub fn option<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a Strin
             return None;
         }
         let number: String = number.chars().map(plain_digit).collect();
-        number.parse::<usize>().ok()?.checked_sub(1)
+        let at = number.parse::<usize>().ok()?.checked_sub(1)?;
+        options.get(at).map(|label| (at + 1, label))
     };
-    let at = by_label.or_else(by_number)?;
-    options.get(at).map(|label| (at + 1, label))
+    match labelled(text, options) {
+        Some(found) => Some(found),
+        // Several labels differ by their case alone, and this is none of them.
+        None if options.iter().any(|label| folded(bare(label)) == wanted) => None,
+        None => by_twice().or_else(by_number),
+    }
+}
+
+/// The option whose label is the whole text: letter for letter, else but for marks around it, else but for its case where
+/// that leaves one.
+fn labelled<'a>(text: &str, options: &'a [String]) -> Option<(usize, &'a String)> {
+    let find = |same: &dyn Fn(&str) -> bool| {
+        let mut found = options.iter().enumerate().filter(|(_, label)| same(label));
+        let (at, label) = found.next()?;
+        Some((at + 1, label, found.next().is_none()))
+    };
+    let text = text.trim();
+    let (at, label, _) = find(&|label| label.trim() == text)
+        .or_else(|| find(&|label| bare(label) == bare(text)))
+        .or_else(|| find(&|label| folded(bare(label)) == folded(bare(text))).filter(|(_, _, alone)| *alone))?;
+    Some((at, label))
+}
+
+/// A label without marks around it.
+fn bare(text: &str) -> &str {
+    edged(text).trim_matches(|letter: char| ".,!;:()[]\"'“”。！，".contains(letter) || letter.is_whitespace())
 }
 
 /// A full-width digit as a plain one.

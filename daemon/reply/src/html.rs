@@ -44,8 +44,7 @@ pub(crate) fn visible(html: &str) -> Vec<Line> {
             let end = find_close(rest, &tag.name);
             match tag.name.as_str() {
                 "style" => page.rules.extend(sheet(&rest[..end])),
-                // Some programs show it and some do not, so that it is no plain yes.
-                "textarea" | "xmp" if !rest[..end].trim().is_empty() => page.text(&format!("\u{fffd}{}", &rest[..end])),
+                "textarea" | "xmp" | "iframe" | "noembed" | "noframes" => page.unsure(&rest[..end]),
                 _ => {}
             }
             rest = &rest[end..];
@@ -173,6 +172,8 @@ struct Inside {
     colour: Paint,
     ground: Ground,
     struck: bool,
+    /// A field of a form, or what stands for something that cannot be shown.
+    unsure: bool,
     preformatted: bool,
     /// A program put it under the mail; what people write into it by mistake is looked for at the end.
     signature: bool,
@@ -205,6 +206,7 @@ impl Page {
             colour: Paint::Solid([0; 3]),
             ground: Some(WHITE),
             struck: false,
+            unsure: false,
             preformatted: false,
             signature: false,
             depth: 0,
@@ -233,7 +235,8 @@ impl Page {
                 return;
             }
             "img" => return self.image(tag),
-            "area" | "base" | "col" | "embed" | "input" | "link" | "meta" | "param" | "source" | "track" | "wbr" => {
+            "input" => return self.input(tag),
+            "area" | "base" | "col" | "embed" | "link" | "meta" | "param" | "source" | "track" | "wbr" => {
                 return;
             }
             _ => {}
@@ -261,7 +264,11 @@ impl Page {
         inside.hidden |= own.display_none.or(none).unwrap_or(false)
             || tag.has("hidden")
             || (name == "dialog" && !tag.has("open"))
-            || matches!(name, "head" | "template" | "object" | "audio" | "video" | "datalist" | "select" | "xml");
+            || matches!(name, "head" | "template" | "datalist" | "xml");
+        inside.unsure |= matches!(
+            name,
+            "select" | "button" | "output" | "meter" | "progress" | "object" | "audio" | "video" | "canvas" | "applet"
+        );
         inside.hidden |= is_signature(class, tag.attribute("data-smartmail"));
         inside.signature |= is_open_signature(id);
         inside.struck |= matches!(name, "s" | "strike" | "del");
@@ -285,6 +292,9 @@ impl Page {
             inside.depth += 1;
         }
         self.open.push(inside);
+        if matches!(name, "option" | "optgroup") {
+            self.unsure(tag.attribute("label"));
+        }
         if name == "li" {
             self.put("- ");
             self.blank = false;
@@ -323,12 +333,32 @@ impl Page {
         }
     }
 
+    /// What some programs show and some do not is text that makes no plain yes.
+    fn unsure(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.text(&format!("\u{fffd}{text}"));
+        }
+    }
+
+    /// A field of a form: what it holds is seen, and nobody wrote it as an answer.
+    fn input(&mut self, tag: &Tag) {
+        let kind = tag.attribute("type").trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "hidden" => {}
+            "checkbox" | "radio" => self.text("\u{fffd}"),
+            _ => ["value", "placeholder", "alt"].iter().for_each(|name| self.unsure(tag.attribute(name))),
+        }
+    }
+
     fn text(&mut self, text: &str) {
         let inside = self.inside();
         if text.is_empty() || inside.hidden || inside.no_size || inside.vanishes() {
             return;
         }
-        let text = decoded(text);
+        let mut text = decoded(text);
+        if inside.unsure && !text.trim().is_empty() {
+            text.insert(0, '\u{fffd}');
+        }
         if inside.signature {
             if self.depth() == 0 {
                 self.signature.push_str(&text);

@@ -25,10 +25,12 @@ mod doubt;
 mod languages;
 mod phrase;
 
+mod contact;
 mod gateway;
 mod grammar;
 mod sign_off;
 mod signature;
+mod titles;
 
 mod attribution;
 mod labels;

@@ -7,7 +7,7 @@ use crate::words::{Piece, What, folded, pieces};
 ///
 /// The grammar of an approval, over the whole new text: a greeting on a line of its own, if there is one; one allow
 /// phrase or several, apart by `,`, `.`, `!`, a dash or a line end; then a sign-off, if there is one: thanks, regards,
-/// the sender's own name, lines that look like a signature, "sent from …". A denial: a deny phrase, then nothing or a
+/// the sender's own name, contact lines that are known whole (a number to call, an address, a company, a title), "sent from …". A denial: a deny phrase, then nothing or a
 /// mark and a comment that holds no allow phrase of its own. Everything else is neither.
 #[derive(Clone, Debug)]
 pub struct Phrases {

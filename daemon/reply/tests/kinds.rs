@@ -20,7 +20,7 @@ fn of_kind(text: &str, kind: &Kind) -> Explained {
         now: Timestamp::UNIX_EPOCH,
         phrases: &PHRASES,
     };
-    explain(Message::Text(text), &context)
+    explain(Message::TextOf { name: "Alex Meyer", text }, &context)
 }
 
 fn mail(mail: &str) -> Explained {
@@ -61,6 +61,33 @@ fn alternative(plain: &str, html: &str) -> Explained {
 
 fn html(html: &str) -> Explained {
     proven("MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n", html)
+}
+
+/// A text of which nobody knows who wrote it, as in Slack.
+fn unsigned(text: &str) -> Explained {
+    let context = Context {
+        pending: &[],
+        kind: &Kind::Approval,
+        approvers: &[],
+        proof: Proof::Given,
+        now: Timestamp::UNIX_EPOCH,
+        phrases: &PHRASES,
+    };
+    explain(Message::Text(text), &context)
+}
+
+/// A plain mail of this sender.
+fn mail_from(from: &str, body: &str) -> Explained {
+    let context = Context {
+        pending: &[Pending { id: "aaaa1111bbbb".into(), kind: Kind::Approval, state: State::Pending }],
+        kind: &Kind::Approval,
+        approvers: &[],
+        proof: Proof::Given,
+        now: Timestamp::UNIX_EPOCH,
+        phrases: &PHRASES,
+    };
+    let head = "Content-Type: text/plain; charset=utf-8\n";
+    explain(Message::Mail(format!("From: {from}\n{SUBJECT}{head}\n{body}\n").as_bytes()), &context)
 }
 
 #[track_caller]
@@ -700,6 +727,146 @@ fn under_the_senders_name_stand_a_title_and_an_address_and_nothing_else() {
     assert_eq!(proven(twice, "approve\n").decision, "none", "of two subjects nobody knows which was seen");
 }
 
+/// Lines that begin with capitals and hold what contact lines hold, and that say something.
+const SAID_BELOW: &[&str] = &[
+    "Nah",
+    "Retract",
+    "Joking",
+    "Reconsider",
+    "Disregard",
+    "Careful",
+    "Pozd\u{11b}ji",
+    "Plus Tard",
+    "Waiting For Director",
+    "Deadline 2026-12-01",
+    "Cap At 100000",
+    "Am 1.12.2026",
+    "1.12.2026",
+    "From 2026-12-01",
+    "2026-12-01",
+    "18:00",
+    "18:00 - 20:00",
+    "100,000",
+    "100.000 EUR",
+    "+100000",
+    "50%",
+    "Version 1.2.3456",
+    "1.2.3456",
+    "10.0.0.12",
+    "Deploy To 10.0.0.12",
+    "Broken https://ci.example.org/1",
+    "https://ci.example.org/runs/1",
+    "Tell bob@example.org",
+    "See Slack | Discuss",
+    "Leiter Fragen",
+    "Nach Freigabe Durch Leiter",
+    "Director Disagrees",
+    "Head of Operations Disagrees",
+    "Omit Finance Department",
+    "Omit Acme Inc",
+    "Pay To IBAN 12345678",
+    "Scope Limited",
+    "Berlin",
+    "Bob",
+];
+
+#[test]
+fn under_a_closing_a_line_that_is_not_known_whole_makes_it_no_approval() {
+    for said in SAID_BELOW {
+        for closing in [
+            "approve, thanks\n\n",
+            "Approve\nThanks\n",
+            "Approve. Thanks!\n\n",
+            "approve\n\nThanks,\nAda\n",
+            "approve\n\nAda\n",
+        ] {
+            let text = format!("{closing}{said}");
+            for found in [
+                unsigned(&text),
+                mail_from("Ada Lovelace <ada@example.org>", &text),
+                mail_from("ops@example.org", &text),
+                mail_from("Operations <finance-team@example.org>", &text),
+            ] {
+                assert_eq!(found.decision, "none", "{text:?}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signature_of_known_parts_leaves_an_approval_one() {
+    for body in [
+        "Approved.\n\nBest regards,\nAda Lovelace\nHead of Operations\n+44 20 1234",
+        "approve\n\nThanks,\nAda",
+        "approve\n\nA. Lovelace",
+        "Approve, thanks Ada",
+        "approve\n\nThanks\nada@example.org",
+        "Genehmigt.\n\nMit freundlichen Gr\u{fc}\u{df}en\n\nAda Lovelace\nGesch\u{e4}ftsf\u{fc}hrerin\nExample GmbH | Berlin\nTel.: +49 30 1234567",
+        "Approuv\u{e9}.\n\nCordialement,\nAda Lovelace\nDirectrice technique\nT\u{e9}l. : +33 1 23 45 67 89",
+        "Aprobado.\n\nSaludos,\nAda Lovelace\nGerente de Operaciones\nM\u{f3}vil: +34 600 123 456",
+        "yes\n\nAda Lovelace, PhD\nVP Engineering | Example Analytics Inc.\nM: +1 (555) 234-5678\nwww.example.org",
+        "approve\n\nRegards,\nAda Lovelace (she/her)\nhttps://www.linkedin.com/in/ada-lovelace",
+    ] {
+        let found = mail_from("Ada Lovelace <ada@example.org>", body);
+        assert_eq!(found.decision, "approve", "{body:?}: {found:?}");
+    }
+    all(
+        "approve",
+        unsigned,
+        &["approve, thanks", "approve\n\nThanks!", "Approve\n\nThanks\n+49 30 1234567", "approve\n-- \nNah"],
+    );
+}
+
+#[test]
+fn only_the_closing_under_a_blank_line_or_with_a_comma_is_cut_from_an_answer() {
+    let free = Kind::Question { options: vec![] };
+    let answered = |body: &str| {
+        let context = Context {
+            pending: &[Pending { id: "aaaa1111bbbb".into(), kind: free.clone(), state: State::Pending }],
+            kind: &free,
+            approvers: &[],
+            proof: Proof::Given,
+            now: Timestamp::UNIX_EPOCH,
+            phrases: &PHRASES,
+        };
+        let mail = format!("From: Ada <ada@example.org>\n{SUBJECT}\n{body}\n");
+        explain(Message::Mail(mail.as_bytes()), &context).answer.unwrap_or_default()
+    };
+    for whole in [
+        "Bob\nAda",
+        "The list:\nBest\nWorst",
+        "The list:\n\nBest\nWorst",
+        "The owner is:\n\nAda",
+        "Ada",
+        "Thanks",
+        "Best",
+        "Grace\n\nBob\nAda",
+    ] {
+        assert_eq!(answered(whole), whole);
+    }
+    for (body, own) in [
+        ("us-east\n\nThanks\nAda", "us-east"),
+        ("us-east\nThanks,\nAda", "us-east"),
+        ("us-east\r\n\r\nAda", "us-east"),
+        ("Ada\n\nThanks,\nAda", "Ada"),
+        ("Two:\na\nb\n\nBest regards,\nAda\n+44 20 1234567", "Two:\na\nb"),
+    ] {
+        assert_eq!(answered(body), own, "{body:?}");
+    }
+    assert_eq!(of_kind("us-east\n\nThanks\nGrace", &free).answer.as_deref(), Some("us-east\n\nThanks\nGrace"));
+}
+
+#[test]
+fn an_option_is_named_letter_for_letter_first() {
+    let options = ["a".to_owned(), "A".to_owned(), "b)".to_owned(), "b".to_owned()];
+    for (text, at) in [("A", 2), ("a", 1), ("A.", 2), ("b", 4), ("b)", 3)] {
+        assert_eq!(option(text, &options).map(|(at, _)| at), Some(at), "{text}");
+    }
+    let options = ["aB".to_owned(), "Ab".to_owned()];
+    assert_eq!(option("AB", &options), None, "it may be either");
+    assert_eq!(option("2", &options).map(|(at, _)| at), Some(2));
+}
+
 #[test]
 fn an_address_is_no_name_to_sign_a_condition_with() {
     for (from, body) in [
@@ -732,6 +899,7 @@ fn hidden_and_struck_text_in_html() {
             "<p>approve</p><img alt='deny' src='x'>",
             "<div dir='auto'>Approve</div><div class='gmail_signature'>No Such Ltd</div>",
             "<p>Approve<o:p></o:p></p><p>&nbsp;</p>",
+            "<form><p>Approve</p><input type=hidden value='no'><textarea></textarea></form>",
         ],
     );
     all(
@@ -765,6 +933,20 @@ fn hidden_and_struck_text_in_html() {
             "<p>approve</p><svg><text>staging only</text></svg>",
             "<p>approve</p><textarea>staging only</textarea>",
             "<textarea>approve</textarea>",
+            "<p>approve</p><select><option>no</option></select>",
+            "<p>approve</p><select><option>no<option>yes</select>",
+            "<p>approve</p><select><optgroup label='no'></optgroup></select>",
+            "<p>approve</p><input value='no'>",
+            "<p>approve</p><input type=text placeholder='only staging'>",
+            "<p>approve</p><input type=submit value='Cancel'>",
+            "<p>approve <input type=checkbox></p>",
+            "<p>approve</p><button>no</button>",
+            "<p>approve</p><output>no</output>",
+            "<p>approve</p><object>no</object>",
+            "<p>approve</p><video>no</video>",
+            "<p>approve</p><iframe>no</iframe>",
+            "<button>approve</button>",
+            "<select><option>approve</option></select>",
             "<xmp>approve</xmp>",
             "<style>*{display:none}</style><p>approve</p>",
             "<dialog>approve</dialog>",

@@ -225,6 +225,22 @@ proptest! {
     }
 
     #[test]
+    fn words_with_capitals_under_a_closing_never_sign(
+        said in prop::collection::vec("[A-Z][a-z]{2,9}", 1..4),
+        below in select(&["approve, thanks\n", "Approve\nThanks\n\n", "approve\n\nThanks,\nAlex\n", "yes\n\nAlex Meyer\n"][..]),
+        more in select(&["", " 5", " 2026-12-01", " 100000", " 10.0.0.12", " https://example.org", " | Director", " x@example.org", ", Berlin"][..]),
+        from in select(&["Alex Meyer <alex@example.org>", "ops@example.org", ""][..]),
+    ) {
+        let said = said.join(" ");
+        let known = ["alex", "meyer", "thanks", "regards", "best", "cheers", "please", "director", "manager", "engineer"];
+        prop_assume!(!known.iter().any(|word| said.to_lowercase().contains(word)));
+        let text = format!("{below}{said}{more}");
+        prop_assert_ne!(typed(&text), Decision::Approve, "{:?}", text);
+        let mail = format!("From: {from}\nSubject: [ow:3f9c2a71b4de]\n\n{text}\n");
+        prop_assert_ne!(explained(mail.as_bytes()).decision, "approve", "{}", mail);
+    }
+
+    #[test]
     fn letters_that_only_look_alike_approve_nothing(at in 0..7_usize, like in select(&['а', 'ρ', 'о', 'ν', 'е', 'ⅴ', 'ｐ', '\u{202e}', '\u{200b}', '\u{301}'][..])) {
         let mut letters: Vec<char> = "approve".chars().collect();
         if like == '\u{200b}' || like == '\u{202e}' || like == '\u{301}' {
