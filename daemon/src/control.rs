@@ -12,7 +12,7 @@ use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
 use ow_mail::{Extent, Taken};
 use ow_model::{InboxBinding, InboxName, Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
-use ow_server::{About, Control, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
+use ow_server::{About, Control, HandedMail, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -259,9 +259,11 @@ impl Control for OwdControl {
         ow_inbox::try_bindings(&self.facts.channels, bindings, self.now()).await
     }
 
-    async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
+    async fn take_mail(&self, mail: &HandedMail, by: &Person) -> Result<TakenMail, StoreError> {
+        let HandedMail { raw, head_only } = mail;
+        let extent = if *head_only { Extent::Head } else { Extent::Whole };
         let Taken { outcome, item, decision, why, told, sender: _, bounced: _ } =
-            self.facts.mail.desk.take_from(raw, Extent::Whole, Some(by), None).await?;
+            self.facts.mail.desk.take_from(raw, extent, Some(by), None).await?;
         Ok(TakenMail { outcome: outcome.word(), item, decision, why, told })
     }
 }

@@ -199,9 +199,9 @@ impl Client {
         self.read(Ask::bare(Method::POST, path(ow_protocol::INBOX_TEST, &[inbox]))).await
     }
 
-    /// Hands a whole mail over, in base64.
-    pub async fn deliver_mail(&mut self, mail: String) -> Answer<DeliveredView> {
-        self.read(Ask::with(Method::POST, ow_protocol::MAIL.into(), &DeliverRequest { mail })).await
+    /// Hands a mail over.
+    pub async fn deliver_mail(&mut self, request: &DeliverRequest) -> Answer<DeliveredView> {
+        self.read(Ask::with(Method::POST, ow_protocol::MAIL.into(), request)).await
     }
 
     pub async fn rules(&mut self, query: &PageQuery) -> Answer<Page<RuleView>> {

@@ -15,8 +15,11 @@ use tracing::{debug, warn};
 use crate::desk::Outcome;
 use crate::reader::{Extent, Takes};
 
-/// A mail larger than this is refused for good.
+/// Of a mail larger than this only the head is read: who refuses it sends it back.
 const LARGEST: usize = 32 * 1024 * 1024;
+
+/// Of a longer head no more is kept.
+const LARGEST_HEAD: usize = 1024 * 1024;
 
 /// A command is no longer than this.
 const LONGEST: u64 = 4 * 1024;
@@ -144,7 +147,8 @@ impl Talk {
                     self.say("250-8BITMIME").await?;
                     self.say("250-SMTPUTF8").await?;
                     self.say("250-ENHANCEDSTATUSCODES").await?;
-                    self.say(&format!("250 SIZE {LARGEST}")).await?;
+                    // Any size is taken.
+                    self.say("250 SIZE 0").await?;
                 }
                 "HELO" | "EHLO" => self.say("500 5.5.1 this is LMTP: say LHLO").await?,
                 "MAIL" if !greeted || from => self.say("503 5.5.1 not now").await?,
@@ -164,8 +168,7 @@ impl Talk {
                     let answer = match self.mail().await? {
                         None => return Ok(()),
                         Some(_) if !(self.admitted.still)() => "451 4.7.1 who is it that speaks?",
-                        Some(Mail::TooLarge) => "552 5.3.4 the mail is too large",
-                        Some(Mail::Whole(raw)) => match self.admitted.takes.take(&raw, Extent::Whole, None).await {
+                        Some((raw, extent)) => match self.admitted.takes.take(&raw, extent, None).await {
                             Ok(taken) if taken.outcome == Outcome::Later => "451 4.3.0 come again",
                             Ok(_) => "250 2.0.0 handled",
                             Err(error) => {
@@ -194,9 +197,9 @@ impl Talk {
     }
 
     /// A mail up to the dot that ends it, without the dots that were put before; none: the client is gone.
-    async fn mail(&mut self) -> std::io::Result<Option<Mail>> {
-        let mut raw = vec![];
-        let mut too_large = false;
+    async fn mail(&mut self) -> std::io::Result<Option<(Vec<u8>, Extent)>> {
+        let (mut raw, mut extent) = (vec![], Extent::Whole);
+        let mut head = None;
         loop {
             let mut line = vec![];
             let mut reader = (&mut self.stream).take(LARGEST as u64);
@@ -214,20 +217,22 @@ impl Talk {
             }
             // A dot between bare line feeds ends no mail: what one server passes on as text would be a command here.
             if line == b".\r\n" {
-                return Ok(Some(if too_large { Mail::TooLarge } else { Mail::Whole(raw) }));
+                return Ok(Some((raw, extent)));
+            }
+            if extent == Extent::Head {
+                continue;
             }
             let line = line.strip_prefix(b".").unwrap_or(&line);
-            too_large |= raw.len() + line.len() > LARGEST;
-            if too_large {
-                raw = vec![];
-            } else {
-                raw.extend_from_slice(line);
+            if raw.len() + line.len() > LARGEST {
+                raw.truncate(head.unwrap_or(LARGEST_HEAD).min(LARGEST_HEAD));
+                raw.shrink_to_fit();
+                extent = Extent::Head;
+                continue;
+            }
+            raw.extend_from_slice(line);
+            if head.is_none() && line.trim_ascii().is_empty() {
+                head = Some(raw.len());
             }
         }
     }
-}
-
-enum Mail {
-    Whole(Vec<u8>),
-    TooLarge,
 }

@@ -27,7 +27,7 @@ pub use inbox::{
     AnswerRequest, AnswerView, ApprovalView, BoundFileView, DelegateRequest, DeliveryView, DirectoryView, ItemView,
     QuestionView, ResolutionView, TriedBinding,
 };
-pub use mail::{DeliverRequest, DeliveredView};
+pub use mail::{DeliverRequest, DeliveredView, LARGEST_MAIL};
 pub use operation::{OPERATIONS, Operation, Query};
 pub use page::{Page, PageQuery};
 pub use routes::*;

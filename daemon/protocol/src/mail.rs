@@ -1,12 +1,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The largest mail in bytes that is handed over whole; of a larger one only the head is.
+pub const LARGEST_MAIL: usize = 32 * 1024 * 1024;
+
 /// `POST /v1/mail`.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverRequest {
-    /// The whole mail as it came, in base64.
+    /// The mail as it came, in base64.
     pub mail: String,
+    /// Only its head is there, for it is larger than 32 MiB.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub head_only: bool,
 }
 
 /// What became of a mail that was handed over.

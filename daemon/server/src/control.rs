@@ -109,7 +109,7 @@ pub trait Control: Send + Sync + 'static {
 
     /// Reads a mail as an answer, and resolves its item if it is one. `by` hands it over: what they may not answer
     /// themselves, a mail from their hands does not answer either.
-    async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError>;
+    async fn take_mail(&self, mail: &HandedMail, by: &Person) -> Result<TakenMail, StoreError>;
 }
 
 /// A request that a hook takes, and what it is known by afterwards.
@@ -119,6 +119,14 @@ pub struct SignedSample {
     pub body: Vec<u8>,
     /// None: it cannot be told from others.
     pub key: Option<EventKey>,
+}
+
+/// A mail as it was handed over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HandedMail {
+    pub raw: Vec<u8>,
+    /// It is too large, and only its head is here.
+    pub head_only: bool,
 }
 
 /// What became of a mail.

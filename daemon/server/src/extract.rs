@@ -45,14 +45,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// A JSON body.
-pub(crate) struct Json<T>(pub(crate) T);
+/// A JSON body of at most so many bytes.
+pub(crate) struct Json<T, const MOST: usize = BODY_LIMIT>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned, S: Send + Sync, const MOST: usize> FromRequest<S> for Json<T, MOST> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        parse(&read(request).await?).map(Self)
+        parse(&read(request, MOST).await?).map(Self)
     }
 }
 
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for JsonOrDef
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        let body = read(request).await?;
+        let body = read(request, BODY_LIMIT).await?;
         if body.is_empty() { Ok(Self(T::default())) } else { parse(&body).map(Self) }
     }
 }
@@ -75,15 +75,15 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     })
 }
 
-async fn read(request: Request) -> Result<Vec<u8>, Problem> {
+async fn read(request: Request, most: usize) -> Result<Vec<u8>, Problem> {
     let (parts, body) = request.into_parts();
     let announced = announced(&parts.headers);
     // One who asks before sending is told before sending.
     let asks_first = parts.headers.contains_key(EXPECT);
-    if announced.is_some_and(|length| length > DISCARD_LIMIT || (asks_first && length > BODY_LIMIT)) {
-        return Err(too_large());
+    if announced.is_some_and(|length| length > DISCARD_LIMIT || (asks_first && length > most)) {
+        return Err(too_large(most));
     }
-    let collected = tokio::time::timeout(BODY_TIME, collect(body, announced.unwrap_or(0))).await;
+    let collected = tokio::time::timeout(BODY_TIME, collect(body, announced.unwrap_or(0), most)).await;
     collected.unwrap_or_else(|_| Err(Problem::bad_request("the body did not come in time")))
 }
 
@@ -91,7 +91,7 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn collect(mut body: Body, announced: usize) -> Result<Vec<u8>, Problem> {
+async fn collect(mut body: Body, announced: usize, most: usize) -> Result<Vec<u8>, Problem> {
     let mut kept = Vec::with_capacity(announced.min(64 * 1024));
     let mut length = 0;
     while let Some(frame) = body.frame().await {
@@ -101,18 +101,18 @@ async fn collect(mut body: Body, announced: usize) -> Result<Vec<u8>, Problem> {
         if length > DISCARD_LIMIT {
             break;
         }
-        if length <= BODY_LIMIT {
+        if length <= most {
             kept.extend_from_slice(data);
         } else {
             // Read on without keeping: a sender whose connection breaks while it sends never reads the refusal.
             kept = Vec::new();
         }
     }
-    if length > BODY_LIMIT { Err(too_large()) } else { Ok(kept) }
+    if length > most { Err(too_large(most)) } else { Ok(kept) }
 }
 
-fn too_large() -> Problem {
-    Problem::new(ErrorCode::TooLarge, format!("the body is larger than {} MiB", BODY_LIMIT / 1024 / 1024))
+fn too_large(most: usize) -> Problem {
+    Problem::new(ErrorCode::TooLarge, format!("the body is larger than {} MiB", most / 1024 / 1024))
 }
 
 /// Checks a page's bounds.

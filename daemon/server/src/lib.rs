@@ -29,7 +29,9 @@ mod webhook;
 #[cfg(test)]
 mod openapi;
 
-pub use control::{About, Control, ListenerAbout, SignedSample, SlackAbout, TakenMail, WantedSession, Warning};
+pub use control::{
+    About, Control, HandedMail, ListenerAbout, SignedSample, SlackAbout, TakenMail, WantedSession, Warning,
+};
 pub use convert::shown_item;
 pub use key::{Key, KeyError};
 pub use limits::*;

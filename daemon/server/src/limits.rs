@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The largest request body.
 pub const BODY_LIMIT: usize = 16 * 1024 * 1024;
+/// Likewise of one that brings a mail: [`ow_protocol::LARGEST_MAIL`] in base64.
+pub const MAIL_BODY_LIMIT: usize = ow_protocol::LARGEST_MAIL / 3 * 4 + 4 * 1024;
 /// A body over the limit is read and thrown away up to here, so that its sender gets to read the refusal.
 pub const DISCARD_LIMIT: usize = 4 * BODY_LIMIT;
 /// A request's body must have come in whole within this time.

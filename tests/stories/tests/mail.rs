@@ -90,6 +90,29 @@ fn a_late_answer_is_told_however_often_its_sender_was_told_before_and_what_is_no
 }
 
 #[test]
+fn a_mail_with_large_attachments_is_an_answer_and_one_that_is_too_large_is_taken_and_decides_nothing() {
+    let scratch = home();
+    let owd = scratch.start();
+    let item = parked(&owd);
+    let attached = |bytes: usize| {
+        let mail = reply("ada@example.org", &item, "approve");
+        let (head, text) = mail.split_once("\n\n").expect("a head");
+        let head = head.replace("Content-Type: text/plain; charset=utf-8", "Content-Type: multipart/mixed; boundary=b");
+        let lines = format!("{}\n", "eHh4".repeat(18)).repeat(bytes / 73);
+        format!(
+            "{head}\n\n--b\nContent-Type: text/plain\n\n{text}\n--b\nContent-Type: application/pdf; name=x.pdf\n\
+             Content-Disposition: attachment; filename=x.pdf\nContent-Transfer-Encoding: base64\n\n{lines}\n--b--\n"
+        )
+    };
+    let cut = deliver(&scratch, &owd.owctl, &attached(40_000_000));
+    assert_eq!((&cut["outcome"], cut["item"].as_str()), (&"not-understood".into(), Some(item.as_str())), "{cut}");
+    assert!(cut["told"].to_string().contains("too large"), "{cut}");
+    let done = deliver(&scratch, &owd.owctl, &attached(30_000_000));
+    assert_eq!(done["outcome"], "done", "{done}");
+    owd.run_in("asking", "succeeded");
+}
+
+#[test]
 fn a_denial_by_mail_refuses_the_call_and_tells_why() {
     let scratch = home();
     let owd = scratch.start();

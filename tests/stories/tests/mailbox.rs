@@ -281,6 +281,11 @@ fn a_mail_server_of_this_machine_hands_answers_over_a_socket() {
     );
     let codes: Vec<&str> = told.iter().map(|line| &line[..3]).collect();
     assert_eq!(codes, ["220", "503", "250", "250", "250", "354", "451", "250", "250", "354", "250", "221"], "{told:?}");
+    // One that is too large is no reason to send it back.
+    let large = format!("{}{}\r\n.", reply(&item, "deny"), format!("{}\r\n", "x".repeat(76)).repeat(440_000));
+    let envelope = ["LHLO here", "MAIL FROM:<ada@example.org>", "RCPT TO:<owd@example.net>", "DATA", &large, "QUIT"];
+    let told = talk(&socket, &envelope);
+    assert!(told[5].starts_with("250"), "{told:?}");
     // What was answered 250 is durable.
     owd.kill();
     let owd = scratch.start();

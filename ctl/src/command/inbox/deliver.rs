@@ -2,12 +2,15 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ow_protocol::DeliveredView;
+use ow_protocol::{DeliverRequest, DeliveredView, LARGEST_MAIL};
 
 use crate::command::explain::read_mail;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
+
+/// Of a longer head no more is handed over.
+const LARGEST_HEAD: usize = 1024 * 1024;
 
 /// Hand owd a mail that may answer an item
 #[derive(Debug, clap::Args)]
@@ -30,8 +33,11 @@ pub(crate) struct Deliver {
 
 impl Deliver {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
-        let mail = STANDARD.encode(read_mail(&self.file)?);
-        let delivered = context.with_daemon(async |owd| Ok(owd.deliver_mail(mail).await?)).map_err(|failure| {
+        let raw = read_mail(&self.file)?;
+        // Who refuses a mail for its size sends it back to its sender: the head says whose it is and what it is about.
+        let (raw, head_only) = if raw.len() > LARGEST_MAIL { (head(&raw), true) } else { (raw.as_slice(), false) };
+        let request = DeliverRequest { mail: STANDARD.encode(raw), head_only };
+        let delivered = context.with_daemon(async |owd| Ok(owd.deliver_mail(&request).await?)).map_err(|failure| {
             // A mail server sends back what ends otherwise.
             let later = matches!(failure.exit, Exit::NotRunning | Exit::Failed);
             if later { Failure { exit: Exit::Later, ..failure } } else { failure }
@@ -42,6 +48,18 @@ impl Deliver {
         context.out.give(&delivered, |delivered| in_words(delivered, context));
         Ok(())
     }
+}
+
+/// A mail up to the empty line after its headers.
+fn head(raw: &[u8]) -> &[u8] {
+    let mut length = 0;
+    for line in raw.split_inclusive(|byte| *byte == b'\n') {
+        length += line.len();
+        if line.trim_ascii().is_empty() || length > LARGEST_HEAD {
+            break;
+        }
+    }
+    &raw[..length.min(LARGEST_HEAD)]
 }
 
 fn in_words(delivered: &DeliveredView, context: &Context) -> String {

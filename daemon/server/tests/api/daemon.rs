@@ -11,7 +11,9 @@ use ow_model::{
     AgentSpec, Binding, BlobHash, Call, CallHash, Category, Fact, Item, ItemId, ItemKind, Person, Position, RuleTarget,
     RunId, SessionId, Span, TaskName, TaskSource, TaskSpec,
 };
-use ow_server::{About, Control, Key, Lineage, Options, Server, SocketAccess, TakenMail, Tcp, WantedSession, Warning};
+use ow_server::{
+    About, Control, HandedMail, Key, Lineage, Options, Server, SocketAccess, TakenMail, Tcp, WantedSession, Warning,
+};
 use ow_store::{NewItem, ParkRequest, SqliteStore, Store, StoreError, TakenRun, TaskRow};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -355,8 +357,8 @@ impl Control for FakeControl {
         self.script().may_answer
     }
 
-    async fn take_mail(&self, raw: &[u8], by: &Person) -> Result<TakenMail, StoreError> {
-        let why = format!("{} bytes from the hands of {}", raw.len(), by.0);
+    async fn take_mail(&self, mail: &HandedMail, by: &Person) -> Result<TakenMail, StoreError> {
+        let why = format!("{} bytes from the hands of {}", mail.raw.len(), by.0);
         Ok(TakenMail { outcome: "not-understood", item: None, decision: "none", why, told: Some("say more".into()) })
     }
 }
