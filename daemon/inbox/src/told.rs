@@ -63,6 +63,7 @@ pub fn refused(error: &ResolveError) -> String {
         ResolveError::Withdrawn { id: _, at, why } => format!("it was withdrawn at {}: {why}", time(*at)),
         ResolveError::Unknown { .. }
         | ResolveError::Misfit { .. }
+        | ResolveError::BadEdit { .. }
         | ResolveError::NoRule { .. }
         | ResolveError::Store(_) => error.to_string(),
     };

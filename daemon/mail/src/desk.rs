@@ -350,7 +350,10 @@ fn refused(error: &ResolveError, item: ItemId) -> Taken {
         ResolveError::Expired { .. } => Outcome::Expired,
         ResolveError::Withdrawn { .. } => Outcome::Withdrawn,
         ResolveError::Unknown { .. } => Outcome::NoItem,
-        ResolveError::Misfit { .. } | ResolveError::NoRule { .. } | ResolveError::Store(_) => Outcome::NotUnderstood,
+        ResolveError::Misfit { .. }
+        | ResolveError::BadEdit { .. }
+        | ResolveError::NoRule { .. }
+        | ResolveError::Store(_) => Outcome::NotUnderstood,
     };
     let why = error.to_string();
     Taken { told: Some(told::refused(error)), ..nothing(outcome, Some(item), why) }

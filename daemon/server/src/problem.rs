@@ -200,6 +200,9 @@ impl From<ResolveError> for Problem {
                 "question" => "answer it with a text, or deny it",
                 _ => "acknowledge it",
             }),
+            ResolveError::BadEdit { .. } => {
+                Self::invalid(error.to_string()).with_hint("correct the arguments; the request waits as it was")
+            }
             ResolveError::NoRule { .. } => {
                 Self::invalid(error.to_string()).with_hint("approve it for this one time instead")
             }

@@ -94,6 +94,8 @@ pub enum ResolveError {
     Withdrawn { id: ItemId, at: Timestamp, why: String },
     #[error("item {id} is a {kind}; `{answer}` does not answer it")]
     Misfit { id: ItemId, kind: &'static str, answer: &'static str },
+    #[error("the changed arguments do not fit: {why}")]
+    BadEdit { id: ItemId, why: String },
     #[error("item {id} cannot be remembered: {why}")]
     NoRule { id: ItemId, why: String },
     #[error(transparent)]

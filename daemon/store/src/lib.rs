@@ -51,7 +51,7 @@ pub use rows::{
     SessionFilter, SessionRow, Start, StoreStats, StreamEvent, TakenIn, TakenRun, TaskFilter, TaskRow, Tended,
     ThreadRow, ThreadSaid, WakeTimes,
 };
-pub use sqlite::{ShowArguments, SqliteStore, holder, restore};
+pub use sqlite::{CheckEdit, ShowArguments, SqliteStore, holder, restore};
 
 /// The durable facts of one owd. Implementations pass one conformance suite.
 #[async_trait]

@@ -54,7 +54,7 @@ use self::connection::{MIGRATIONS, open_store};
 use self::directory::DataDirectory;
 pub use self::directory::holder;
 use self::fault::Located;
-use self::memory::{Memory, Router, Shared, ShownArguments};
+use self::memory::{EditChecker, Memory, Router, Shared, ShownArguments};
 use self::reader::Readers;
 use self::runs::{ByHand, Taken, Wanted};
 use self::tasks::Definition;
@@ -73,7 +73,7 @@ use crate::{
 mod tests;
 
 pub use self::backup::restore;
-pub use self::memory::ShowArguments;
+pub use self::memory::{CheckEdit, ShowArguments};
 
 /// The embedded store: one SQLite file and a folder of content-addressed files, in a directory that one process owns.
 ///
@@ -97,6 +97,11 @@ impl SqliteStore {
     /// [`StoreError::Damaged`] for one that cannot be read: both are left as they are.
     pub fn open(dir: &Path) -> Result<Arc<Self>, StoreError> {
         Self::open_with(dir, MIGRATIONS)
+    }
+
+    /// What a person changes of a call's arguments is judged by this from now on; at first any object will do.
+    pub fn check_edits(&self, check: Arc<CheckEdit>) {
+        *self.shared.edits.write().expect("no holder panics") = EditChecker(Some(check));
     }
 
     /// Whether the audit keeps calls' arguments from now on, and how they are made fit for it; at first it keeps none.

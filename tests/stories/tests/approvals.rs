@@ -290,6 +290,22 @@ fn an_edited_approval_runs_the_edited_call_and_no_other() {
 }
 
 #[test]
+fn an_edit_that_does_not_fit_its_tool_uses_nothing_up() {
+    let scratch = asking();
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "asking"]);
+    let item = id(&owd.item());
+    for wrong in [r#"{"bogus":1}"#, r#"{"argv":"touch"}"#] {
+        let refused = owd.owctl.run(&["inbox", "approve", &item, "--args", wrong]);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("do not fit"), "{}", refused.stderr);
+    }
+    owd.owctl.ok(&["inbox", "approve", &item]);
+    owd.run_in("asking", "succeeded");
+    assert_eq!(executions(&scratch), 1);
+}
+
+#[test]
 fn an_edit_into_what_is_denied_is_refused() {
     let scratch = asking();
     scratch.config("[policy]\ndeny = [\"touch\"]\n");

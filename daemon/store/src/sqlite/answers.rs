@@ -36,6 +36,11 @@ pub(crate) fn resolve(
         return Ok(Err(ResolveError::Expired { id, at }));
     }
     let answer = fit(&row.item, &given.answer)?;
+    if let (ItemKind::Approval { call, .. }, Answer::Edited { args }) = (&row.item.kind, &answer)
+        && let Some(why) = tx.memory.shared.misfit(&call.tool, args)
+    {
+        return Err(ResolveError::BadEdit { id, why });
+    }
     if answer == Answer::ForTask {
         let (task, target) = offer(&row.item)?;
         rules::remember(tx, &rule(task, target, &given.by, now), now)?;

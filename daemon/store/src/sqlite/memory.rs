@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, RwLock};
 
 use jiff::Timestamp;
-use ow_model::{CallHash, TaskId, TaskSpec};
+use ow_model::{CallHash, TaskId, TaskSpec, ToolName};
 use ow_schedule::Schedule;
 use tokio::sync::watch;
 
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) hands: Hands,
     pub(crate) arguments: RwLock<ShownArguments>,
     pub(crate) router: RwLock<Router>,
+    pub(crate) edits: RwLock<EditChecker>,
     /// Grows with what is put into the outbox.
     pub(crate) outbox: watch::Sender<u64>,
 }
@@ -64,6 +65,19 @@ pub(crate) struct Router(pub(crate) Option<Arc<RouteItems>>);
 impl std::fmt::Debug for Router {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Router").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Says why changed arguments do not fit their tool.
+pub type CheckEdit = dyn Fn(&ToolName, &serde_json::Value) -> Result<(), String> + Send + Sync;
+
+/// What is said of arguments that a person changed; none: nothing.
+#[derive(Clone, Default)]
+pub(crate) struct EditChecker(pub(crate) Option<Arc<CheckEdit>>);
+
+impl std::fmt::Debug for EditChecker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("EditChecker").field(&self.0.is_some()).finish()
     }
 }
 
@@ -83,6 +97,12 @@ impl std::fmt::Debug for ShownArguments {
 impl Shared {
     pub(crate) fn router(&self) -> Option<Arc<RouteItems>> {
         self.router.read().expect("no holder panics").0.clone()
+    }
+
+    /// Why changed arguments do not fit, if they do not.
+    pub(crate) fn misfit(&self, tool: &ToolName, args: &serde_json::Value) -> Option<String> {
+        let check = self.edits.read().expect("no holder panics").0.clone();
+        check.and_then(|check| check(tool, args).err())
     }
 
     pub(crate) fn arguments(&self) -> Option<Arc<ShowArguments>> {
