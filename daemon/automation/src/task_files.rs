@@ -143,6 +143,10 @@ impl TaskFiles {
                 let patience = Instant::now() + PATIENCE;
                 while timeout_at(patience.min(Instant::now() + QUIET), changed.notified()).await.is_ok() {}
             }
+            if answer.is_some() {
+                // What a file leaves out comes from the configuration, which may be another one now.
+                self.known.values_mut().for_each(|known| known.stamp = None);
+            }
             self.load().await;
             self.shared.timer_hint.notify_one();
             self.shared.watch_hint.notify_one();

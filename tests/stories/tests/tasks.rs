@@ -362,3 +362,24 @@ fn a_paused_task_does_not_fire_until_it_is_resumed() {
     owd.owctl.ok(&["task", "resume", "tick"]);
     until("it fires again", || (owd.runs("tick").len() > before).then_some(()));
 }
+
+/// What a task's file leaves out comes from the configuration as it is, not as it was when owd started.
+#[test]
+fn a_changed_default_reaches_the_task_files_by_a_reload() {
+    let scratch = asking();
+    let owd = scratch.start();
+    let days = |expected: i64| {
+        owd.owctl.ok(&["task", "run", "asking"]);
+        let item = owd.item();
+        let instant =
+            |key: &str| item[key].as_str().expect("an instant").parse::<jiff::Timestamp>().expect("an instant");
+        let lasts = instant("expires_at").duration_since(instant("created_at")).as_hours() / 24;
+        assert_eq!(lasts, expected, "{item}");
+        owd.owctl.ok(&["inbox", "deny", &id(&item)]);
+        owd.run_in("asking", "refused");
+    };
+    days(14);
+    scratch.config("[inbox]\nexpiry = \"3d\"\n");
+    owd.owctl.ok(&["reload"]);
+    days(3);
+}
