@@ -5,6 +5,8 @@ use ow_model::{Answer, Item, ItemId, ItemKind, ItemState, Surface};
 use ow_reply::Kind;
 use ow_store::ResolveError;
 
+use crate::wording;
+
 /// To who may not answer.
 pub const NOT_ENTITLED: &str = "Nothing was decided: you may not answer this. Whoever runs owd says who may.";
 /// About an item that is gone.
@@ -32,7 +34,7 @@ pub fn answered_as(kind: &ItemKind) -> Kind {
 /// Whose answer counts.
 #[must_use]
 pub fn done(item: &Item, answer: &Answer) -> String {
-    format!("Done: “{}” is {}.", item.title, answer.word())
+    format!("Done: “{}” is {}.", wording::title(item), answer.word())
 }
 
 /// Why an item takes no answer any more; none: it waits for one.

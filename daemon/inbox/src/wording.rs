@@ -40,6 +40,19 @@ pub const fn heading(kind: &ItemKind) -> &'static str {
     }
 }
 
+/// An item's title on one line, safe to show. It names no item: a token of its own would have a reply answer another.
+#[must_use]
+pub fn title(item: &Item) -> String {
+    let title = escape::line(&item.title);
+    // A token may be folded, and its end may stand in what follows the title.
+    let letters: String =
+        title.chars().filter(|letter| !letter.is_whitespace()).collect::<String>().to_ascii_lowercase();
+    if letters.contains("[ow") || letters.contains("[ocw") {
+        return title.replace('[', "(").replace(']', ")");
+    }
+    title.into_owned()
+}
+
 /// Why somebody is told of an item that he may have heard of, or that was not his.
 #[must_use]
 pub const fn occasion(occasion: Occasion) -> Option<&'static str> {

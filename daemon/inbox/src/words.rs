@@ -73,7 +73,7 @@ const fn lead(occasion: Occasion) -> &'static str {
 }
 
 fn title(item: &Item) -> String {
-    let title = cut(&escape::line(&item.title), TITLE_LIMIT);
+    let title = cut(&wording::title(item), TITLE_LIMIT);
     match &item.task {
         Some(task) if !item.title.starts_with(task.as_str()) => format!("{task}: {title}"),
         _ => title,

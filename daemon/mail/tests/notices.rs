@@ -311,6 +311,7 @@ fn content_from_outside_cannot_change_the_mail_around_it() {
     for shown in [&text, &html] {
         let deceptive = |letter: char| letter != '\n' && ow_model::escape::is_deceptive(letter);
         assert!(!shown.chars().any(deceptive), "{shown}");
+        assert!(!shown.contains("[ow:z") && shown.contains("(ow:zzzzzzzzzzzzzzzz)"), "it names no other item: {shown}");
     }
     for tag in html.split('<').skip(1) {
         let name: String = tag.chars().take_while(|letter| *letter != '>' && *letter != ' ').collect();

@@ -1,8 +1,8 @@
 //! From what a person did in Slack to what becomes of an item: pure, and in doubt nothing.
 
 use jiff::Timestamp;
-use ow_inbox::told;
-use ow_model::{Answer, Item, ItemKind, ItemState, Question, Surface, escape};
+use ow_inbox::{told, wording};
+use ow_model::{Answer, Item, ItemKind, ItemState, Question, Surface};
 use ow_reply::{Cause, Context, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ pub fn alone(written: &Written, mut waiting: Vec<Item>, last: Option<Item>, read
         (0, last) if decides(&typed, &Kind::Approval, reader) => {
             let closed = last.and_then(|last| Some((told::closed(&last)?, last)));
             Alone::Doubt(match closed {
-                Some((error, last)) => format!("{} It was “{}”.", told::refused(&error), last.title),
+                Some((error, last)) => format!("{} It was “{}”.", told::refused(&error), wording::title(&last)),
                 None => NOTHING_WAITS.into(),
             })
         }
@@ -192,7 +192,7 @@ fn which(waiting: &[Item]) -> String {
          answer:",
         waiting.len()
     );
-    let listed = waiting.iter().take(LISTED).map(|item| format!("• {} {}", escape::line(&item.title), item.id.token()));
+    let listed = waiting.iter().take(LISTED).map(|item| format!("• {} {}", wording::title(item), item.id.token()));
     std::iter::once(ask).chain(listed).collect::<Vec<_>>().join("\n")
 }
 

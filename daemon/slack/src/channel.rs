@@ -60,13 +60,13 @@ impl SlackChannel {
                 Ok(Delivered::default())
             }
             (Occasion::HandedOn, Some(first)) => {
-                let text = format!("“{}”: {}", notice.item.title, wording::handed_on(&notice.item));
+                let text = format!("“{}”: {}", wording::title(&notice.item), wording::handed_on(&notice.item));
                 self.post(delivery, &first.channel, Some(&first.ts), &notice::line(&text)).await
             }
             (Occasion::Reminded, Some(first)) => {
                 let text = format!(
                     "“{}” still waits for an answer. Its buttons are above; a reply here answers it too.",
-                    notice.item.title
+                    wording::title(&notice.item)
                 );
                 self.post(delivery, &first.channel, Some(&first.ts), &notice::line(&text)).await
             }

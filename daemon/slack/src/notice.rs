@@ -35,7 +35,7 @@ pub struct Post {
 /// The item with its buttons; one that waits no more, with its outcome.
 #[must_use]
 pub fn notice(item: &Item, news: Occasion) -> Post {
-    let title = format!("{}: {}", wording::heading(&item.kind), escape::line(&item.title));
+    let title = format!("{}: {}", wording::heading(&item.kind), wording::title(item));
     let mut rich = Rich::default();
     rich.bold(&title);
     if let Some(outcome) = outcome(item) {
@@ -77,7 +77,7 @@ pub fn digest(items: &[&Item]) -> Post {
     let mut blocks: Vec<Value> = rich.blocks().as_array().cloned().unwrap_or_default();
     let mut rest = Rich::default();
     for (number, item) in items.iter().enumerate() {
-        let title = format!("{}: {}", wording::heading(&item.kind), escape::line(&item.title));
+        let title = format!("{}: {}", wording::heading(&item.kind), wording::title(item));
         if number >= IN_DIGEST {
             rest.line(&format!("{title} {}", item.id.token()));
             continue;

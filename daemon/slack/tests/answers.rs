@@ -4,8 +4,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use ow_model::{
-    Answer, AnswerBy, Binding, Call, Category, InboxName, Item, ItemId, ItemKind, ItemState, Person, Position,
-    Question, Resolution, Surface,
+    Answer, AnswerBy, Binding, Call, Category, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Person,
+    Position, Question, Resolution, Surface,
 };
 use ow_reply::Phrases;
 use ow_slack::{
@@ -180,6 +180,21 @@ fn a_plain_message_means_the_one_item_that_waits_if_it_begins_as_an_answer() {
     // It waits, but for others.
     let Alone::Doubt(none) = alone_said("Approve!", &[], Some(&two)) else { panic!("a decision starts no work") };
     assert!(none.contains("nothing waits here"), "{none}");
+}
+
+#[test]
+fn a_title_names_no_other_item_wherever_it_is_shown() {
+    let mut evil = approval("aaaaaaaaaaaaaaaa", "hi");
+    evil.title = "well [ow:zzzz\nzzzzzzzzzzzz]".into();
+    let asked = notice(&evil, Occasion::Asked);
+    let both = digest(&[&evil, &approval("bbbbbbbbbbbbbbbb", "ho")]);
+    let Alone::Doubt(which) = alone_said("yes", &[evil.clone(), approval("bbbbbbbbbbbbbbbb", "ho")], None) else {
+        panic!("it asks")
+    };
+    let Alone::Doubt(late) = alone_said("yes", &[], Some(&resolved(evil, Answer::Once))) else { panic!("told") };
+    for shown in [asked.text, asked.blocks.to_string(), both.blocks.to_string(), which, late] {
+        assert!(shown.contains("well (ow:zzzz") && !shown.contains("[ow:z"), "{shown}");
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn in_digest(page: &mut Page, item: &Item, news: Occasion, letter: &L
 
 fn item_within(page: &mut Page, item: &Item, news: Occasion, letter: &Letter<'_>, most: usize) {
     let when = |at: Timestamp| at.to_zoned(letter.zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string();
-    page.heading(format!("{}: {}", wording::heading(&item.kind), escape::line(&item.title)));
+    page.heading(format!("{}: {}", wording::heading(&item.kind), wording::title(item)));
     if let Some(outcome) = wording::outcome(item, &when) {
         page.text(outcome);
         page.text(item.id.token());
