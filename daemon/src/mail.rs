@@ -16,7 +16,7 @@ use ow_mail::{
     Account, Arrived, Desk, Extent, Host, LmtpSocket, MailChannel, MailEvent, MailboxReader, Outcome, Outgoing, Probe,
     Said, Saying, Security, Taken, Takes, Way, probe_mailbox, probe_out,
 };
-use ow_model::{BlobHash, EventKey, InboxName, Item, ItemKind, Person};
+use ow_model::{EventKey, InboxName, Item, ItemKind, Person};
 use ow_reply::{Cause, Received};
 use ow_secret::{SecretName, Secrets};
 use ow_server::{SocketAccess, Warning};
@@ -104,9 +104,13 @@ impl MailDesk {
         if is_an_answer || mail.reacts() || id.starts_with("<ow.") || id.starts_with("<owd.") {
             return Ok(None);
         }
-        let (Some(sender), hash) = (mail.sender(), BlobHash::of(raw)) else { return Ok(None) };
+        let Some(sender) = mail.sender() else { return Ok(None) };
         let mut arrival = Arrival {
-            key: EventKey(format!("mail:{}:{hash}", id.chars().take(200).collect::<String>())),
+            key: EventKey(format!(
+                "mail:{}:{}",
+                id.chars().take(200).collect::<String>(),
+                ow_mail::written(raw, &mail)
+            )),
             from: sender.address.clone(),
             subject: mail.subject().to_owned(),
             list: ow_mail::list(&mail),

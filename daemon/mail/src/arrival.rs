@@ -32,6 +32,29 @@ pub struct MailEvent {
     pub contents: Vec<Vec<u8>>,
 }
 
+/// Names what was written, whichever way it came: each server that a mail passes writes headers of its own, and one that
+/// goes to two of owd's addresses comes twice.
+#[must_use]
+pub fn written(raw: &[u8], mail: &Received) -> BlobHash {
+    const WRITTEN: [&str; 6] = ["message-id", "from", "date", "to", "subject", "content-type"];
+    let mut whole = vec![];
+    for name in WRITTEN {
+        whole.extend_from_slice(mail.header(name).map(str::trim).unwrap_or_default().as_bytes());
+        whole.push(b'\n');
+    }
+    let mut rest = raw;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let (line, after) = rest.split_at(end + 1);
+        rest = after;
+        if line.trim_ascii().is_empty() {
+            break;
+        }
+    }
+    // Servers also end lines in their own way, and leave out or add the last end.
+    whole.extend(rest.trim_ascii_end().iter().filter(|byte| **byte != b'\r'));
+    BlobHash::of(&whole)
+}
+
 /// A mail as an event; none: it cannot be read.
 #[must_use]
 pub fn as_event(

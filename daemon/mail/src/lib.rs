@@ -30,7 +30,7 @@ mod probe;
 mod progress;
 mod reader;
 
-pub use arrival::{MailEvent, as_event, list};
+pub use arrival::{MailEvent, as_event, list, written};
 pub use channel::MailChannel;
 pub use desk::{Arrived, Correspondent, Desk, Dns, MailSettings, Outcome, Taken, acknowledgement as acknowledged};
 pub use imap::{Account, ImapError};

@@ -307,6 +307,8 @@ fn a_task_runs_on_mail_that_its_filter_lets_through_once_and_the_rest_is_read_as
     let shown = owd.owctl.ok(&["inbox", "show", &id(&told)]);
     assert!(shown.contains("bob@supplier.example: Invoice 7 / 42 euros"), "{shown}");
     assert_eq!(takes(&invoice), "event", "it is known");
+    let by_an_alias = format!("Return-Path: <x@y>\nDelivered-To: owd+b@example.net\nReceived: from a by b\n{invoice}");
+    assert_eq!(takes(&by_an_alias), "event", "it came twice, and was written once");
     for (mail, outcome) in [
         (mail("bob@supplier.example", "About invoice 7", ""), "not-entitled"),
         (mail("bob@other.example", "Invoice 8", ""), "not-entitled"),
