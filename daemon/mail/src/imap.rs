@@ -3,8 +3,8 @@
 mod connection;
 mod frame;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tokio::time::{Duration, timeout};
 
@@ -173,6 +173,29 @@ impl Session {
     pub(crate) async fn since(&mut self, at: Timestamp) -> Result<Vec<u32>, ImapError> {
         let day = at.to_zoned(TimeZone::UTC).strftime("%d-%b-%Y").to_string();
         self.search(&format!("SINCE {day}")).await
+    }
+
+    /// The numbers of the mails that the server got after that second.
+    pub(crate) async fn arrived_after(&mut self, at: Timestamp) -> Result<Vec<u32>, ImapError> {
+        /// Mails that are asked about at once: a command has its length.
+        const AT_ONCE: usize = 500;
+        // Days begin elsewhere at other times.
+        let found = self.since(at.checked_sub(SignedDuration::from_hours(24)).unwrap_or(at)).await?;
+        let mut arrived = vec![];
+        for some in found.chunks(AT_ONCE) {
+            let numbers = some.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            let line = format!("UID FETCH {numbers} (UID INTERNALDATE)");
+            for frame in self.ask_of_mails("UID FETCH", &line, MAIL).await? {
+                if let Frame::Fetched(Fetched { uid: Some(uid), arrived: Some(when), .. }) = frame
+                    && when.as_second() > at.as_second()
+                    && found.binary_search(&uid).is_ok()
+                {
+                    arrived.push(uid);
+                }
+            }
+        }
+        arrived.sort_unstable();
+        Ok(arrived)
     }
 
     async fn search(&mut self, what: &str) -> Result<Vec<u32>, ImapError> {

@@ -14,6 +14,9 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(4);
 /// After so many attempts, in some 28 hours, a mail is given up.
 const ATTEMPTS: u32 = 20;
 
+/// Those attempts end within this time.
+const TRIED: SignedDuration = SignedDuration::from_hours(30);
+
 /// Mails that wait to be tried again; one more, and the oldest of them is given up.
 const AGAIN: usize = 1000;
 
@@ -32,6 +35,8 @@ pub enum Look {
     After(u32),
     /// The numbers mean other mails than before: those that came since. Handling one twice changes nothing.
     Since(Timestamp),
+    /// It was never open before: those that came after owd was told to read it.
+    Arrived(Timestamp),
 }
 
 /// What is to be done.
@@ -52,6 +57,12 @@ pub enum Handled {
 }
 
 impl Progress {
+    /// What is remembered of a mailbox that is to be read from now on, before it was ever open.
+    #[must_use]
+    pub fn wanted(now: Timestamp) -> MailboxMark {
+        MailboxMark { validity: 0, seen: 0, at: now, again: vec![] }
+    }
+
     /// Where a mailbox stands that was just opened: `next` is the number that its next mail will have. One that was never
     /// read before is read from now on.
     #[must_use]
@@ -59,13 +70,20 @@ impl Progress {
         let last = next.saturating_sub(1);
         let (mark, look) = match before {
             None => (MailboxMark { validity, seen: last, at: now, again: vec![] }, Look::After(last)),
+            Some(mark) if (mark.validity, mark.seen) == (0, 0) => {
+                let look = Look::Arrived(mark.at);
+                (MailboxMark { validity, ..mark }, look)
+            }
             Some(mark) if mark.validity == validity => {
                 let look = Look::After(mark.seen);
                 (mark, look)
             }
             // A day earlier, for days begin elsewhere at other times, and clocks differ.
             Some(mark) => {
-                let since = mark.at.checked_sub(SignedDuration::from_hours(24)).unwrap_or(mark.at);
+                // What was to be tried again came before; how long before that it came is known by the time it is given.
+                let first = mark.again.iter().map(|again| again.at.checked_sub(TRIED).unwrap_or(again.at)).min();
+                let from = first.map_or(mark.at, |first| first.min(mark.at));
+                let since = from.checked_sub(SignedDuration::from_hours(24)).unwrap_or(from);
                 (MailboxMark { validity, seen: 0, at: mark.at, again: vec![] }, Look::Since(since))
             }
         };
@@ -209,6 +227,28 @@ mod tests {
         let (mut none, _) = Progress::opened(Some(mark(7, 900)), 8, 40, at(0));
         none.found_all(&[], 40);
         assert_eq!(none.mark().seen, 39);
+    }
+
+    #[test]
+    fn a_mail_that_was_to_be_tried_again_is_found_under_its_new_number() {
+        let failed = MailAgain { uid: 12, attempts: 9, at: at(3600) };
+        let (progress, look) =
+            Progress::opened(Some(MailboxMark { again: vec![failed], ..mark(7, 900) }), 8, 40, at(0));
+        assert_eq!(look, Look::Since(at(3600 - 54 * 3600)), "however long it was tried already");
+        assert_eq!(progress.mark().again, vec![], "its old number means another mail");
+    }
+
+    #[test]
+    fn a_mailbox_that_could_not_be_opened_at_first_is_read_from_when_it_was_wanted() {
+        let (mut progress, look) = Progress::opened(Some(Progress::wanted(at(0))), 7, 41, at(900));
+        assert_eq!(look, Look::Arrived(at(0)));
+        progress.found_all(&[38, 40], 41);
+        assert_eq!(progress.next(at(900)), Next::Handle(38));
+        progress.handled(38, Handled::Done, at(900));
+        assert_eq!(Progress::opened(Some(progress.mark().clone()), 7, 41, at(901)).1, Look::After(38));
+        let (mut none, _) = Progress::opened(Some(Progress::wanted(at(0))), 7, 41, at(900));
+        none.found_all(&[], 41);
+        assert_eq!(Progress::opened(Some(none.mark().clone()), 7, 41, at(901)).1, Look::After(40));
     }
 
     proptest! {

@@ -72,6 +72,9 @@ impl MailboxReader {
     /// Runs until `stop`; a mail that is in hand is handled first.
     pub async fn run(&self, stop: CancellationToken) {
         let name = self.account.name();
+        if let Err(error) = self.wanted(&name).await {
+            warn!(mailbox = name, %error, "it is not noted since when the mailbox is read");
+        }
         let mut wait = FIRST;
         while !stop.is_cancelled() {
             let mut handled = false;
@@ -95,6 +98,14 @@ impl MailboxReader {
         }
     }
 
+    /// Notes since when the mailbox is to be read: it may be long until it can be opened.
+    async fn wanted(&self, name: &str) -> Result<(), StoreError> {
+        if self.store.mailbox(name).await?.is_none() {
+            self.store.note_mailbox(name, &Progress::wanted(self.clock.now())).await?;
+        }
+        Ok(())
+    }
+
     /// One connection, from its beginning to its end; says whether a mail was handled, or waited for in peace.
     async fn read(&self, stop: &CancellationToken, handled: &mut bool) -> Result<(), ReadError> {
         let opened = tokio::select! {
@@ -108,7 +119,7 @@ impl MailboxReader {
             None => session.after(0).await?.last().map_or(1, |last| last.saturating_add(1)),
         };
         let before = self.store.mailbox(&name).await?;
-        let is_new = before.is_none();
+        let known = before.as_ref().map(|mark| mark.validity);
         let (mut progress, look) = Progress::opened(before, session.validity, next, self.clock.now());
         match look {
             Look::After(seen) => progress.found(&session.after(seen).await?),
@@ -117,8 +128,13 @@ impl MailboxReader {
                 let found = session.since(at).await?;
                 progress.found_all(&found, next);
             }
+            Look::Arrived(at) => {
+                let found = session.arrived_after(at).await?;
+                progress.found_all(&found, next);
+            }
         }
-        if is_new {
+        // While something is to be handled, the mark before finds it once more.
+        if known != Some(session.validity) && matches!(progress.next(self.clock.now()), Next::Wait(_)) {
             self.store.note_mailbox(&name, progress.mark()).await?;
         }
         info!(mailbox = name, "the mailbox is open");
@@ -165,7 +181,7 @@ impl MailboxReader {
             Ok(None) => (Handled::Done, false),
             Ok(Some((raw, extent))) => match self.takes.take(raw, *extent, self.folder.as_deref()).await {
                 Ok(taken) if taken.outcome == Outcome::Later => (Handled::Failed, false),
-                Ok(taken) => (Handled::Done, taken.item.is_some()),
+                Ok(taken) => (Handled::Done, taken.item.is_some() || taken.outcome == Outcome::Event),
                 Err(error) => {
                     warn!(mailbox = name, uid, %error, "a mail could not be handled");
                     (Handled::Failed, false)

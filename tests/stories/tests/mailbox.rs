@@ -7,6 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use ow_stories::mail::{Domain, Other};
@@ -116,6 +117,34 @@ fn the_first_start_on_a_full_mailbox_replays_nothing() {
     until("the new answer counts", || (executions(&scratch) == 1).then_some(()));
     let waiting: Vec<String> = owd.items().iter().map(id).collect();
     assert_eq!(waiting, [old], "the old one does not");
+}
+
+/// Has a mail that nobody has read yet come at another time than it did.
+fn came(dovecot: &Dovecot, name: &str, when: impl FnOnce(SystemTime) -> SystemTime) {
+    let mail = fs::File::options().write(true).open(dovecot.maildir("owd").join("new").join(name)).expect("a mail");
+    let written = mail.metadata().and_then(|mail| mail.modified()).expect("a time");
+    mail.set_modified(when(written)).expect("another time");
+}
+
+#[test]
+fn what_came_before_the_mailbox_could_be_opened_for_the_first_time_is_read() {
+    let Some(mut dovecot) = Dovecot::start() else { return };
+    let domain = Domain::new();
+    let scratch = home(&dovecot, &domain);
+    dovecot.put("owd", "old", &reply("aaaaaaaaaaaaaaaa", "approve"));
+    came(&dovecot, "old", |written| written - Duration::from_mins(1));
+    dovecot.stop();
+    let owd = scratch.start_with(|command| {
+        command.env("OWD_SECRET_MAIL_PASSWORD", "secret");
+    });
+    until("owd says so", || owd.owctl.ok(&["status"]).contains("INBOX").then_some(()));
+    let item = parked(&owd);
+    dovecot.put("owd", "1", &reply(&item, "approve"));
+    // A server's times are whole seconds.
+    came(&dovecot, "1", |written| written + Duration::from_secs(2));
+    dovecot.start_again();
+    owd.run_in("asking", "succeeded");
+    assert!(!scratch.stderr().contains("outcome=\"no-item\""), "what came before is left alone");
 }
 
 #[test]
@@ -563,6 +592,7 @@ fn a_task_runs_on_the_mails_of_a_folder_and_has_their_attachments_as_files() {
     let owd = start(&scratch);
     until("the second invoice is told", || (owd.runs("invoices").len() == 2).then_some(()));
     until("the other task runs on the mailbox alone", || (owd.runs("inbox").len() == 1).then_some(()));
+    until("what had a task run is marked as read", || read(&dovecot, "to the inbox"));
     let mut doctor = owd.owctl.command(&["doctor"]);
     let found = doctor.env("OWD_SECRET_MAIL_PASSWORD", "secret").output().expect("owctl runs").stdout;
     let found = String::from_utf8_lossy(&found).into_owned();

@@ -1,4 +1,5 @@
 use imap_proto::{AttributeValue, Capability, MailboxDatum, Response, ResponseCode, Status};
+use jiff::Timestamp;
 use ow_model::escape;
 
 use crate::imap::ImapError;
@@ -41,6 +42,8 @@ pub(crate) enum Frame {
 pub(crate) struct Fetched {
     pub(crate) uid: Option<u32>,
     pub(crate) size: Option<u64>,
+    /// When the server got it.
+    pub(crate) arrived: Option<Timestamp>,
     pub(crate) body: Option<Vec<u8>>,
 }
 
@@ -132,6 +135,9 @@ fn fetched(all: Vec<AttributeValue<'_>>, frame: &[u8]) -> Fetched {
         match value {
             AttributeValue::Uid(uid) => fetched.uid = Some(uid),
             AttributeValue::Rfc822Size(size) => fetched.size = Some(size.into()),
+            AttributeValue::InternalDate(date) => {
+                fetched.arrived = Timestamp::strptime("%d-%b-%Y %H:%M:%S %z", date.trim()).ok();
+            }
             AttributeValue::BodySection { data, .. } => fetched.body = data.map(|data| content(&data, frame)),
             _ => {}
         }
@@ -183,14 +189,14 @@ mod tests {
         for end in 0..text.len() {
             assert_eq!(Frame::read(&text.as_bytes()[..end]).expect("IMAP"), None, "{end}");
         }
-        let fetched = Fetched { uid: Some(9), size: None, body: Some(b"Subject: a\r\n".to_vec()) };
+        let fetched = Fetched { uid: Some(9), body: Some(b"Subject: a\r\n".to_vec()), ..Fetched::default() };
         assert_eq!(whole(&text), Frame::Fetched(fetched));
         assert!(Frame::read(b"* 3 FETCH (BODY[] {99999999999}\r\n").is_err());
     }
 
     #[test]
     fn what_servers_say_is_understood_in_any_order_and_case() {
-        let both = Frame::Fetched(Fetched { uid: Some(4), size: Some(70), body: None });
+        let both = Frame::Fetched(Fetched { uid: Some(4), size: Some(70), ..Fetched::default() });
         assert_eq!(whole("* 1 FETCH (RFC822.SIZE 70 UID 4)\r\n"), both);
         assert_eq!(whole("* 1 fetch (FLAGS (\\Recent) uid 4 MODSEQ (12) rfc822.size 70)\r\n"), both);
         assert_eq!(whole("* 1 FETCH (UID 4 SAVEDATE NIL RFC822.SIZE 70)\r\n"), both);
@@ -202,6 +208,12 @@ mod tests {
         assert_eq!(body("* 1 FETCH (UID 4 BODY[HEADER.FIELDS (A B)] {1}\r\nx)\r\n"), Some(b"x".to_vec()));
         assert_eq!(body("* 1 FETCH (UID 4 BODY[] NIL)\r\n"), None);
         assert_eq!(body("* 1 FETCH (UID 4 BODY[] {0}\r\n)\r\n"), Some(vec![]));
+        let arrived = |text: &str| match whole(text) {
+            Frame::Fetched(fetched) => fetched.arrived.map(|at| at.to_string()),
+            other => panic!("{other:?}"),
+        };
+        let at = Some("1996-07-07T09:44:25Z".to_owned());
+        assert_eq!(arrived("* 1 FETCH (UID 4 INTERNALDATE \" 7-Jul-1996 02:44:25 -0700\")\r\n"), at);
         assert_eq!(whole("* SEARCH 5 3 9\r\n"), Frame::Found(vec![5, 3, 9]));
         assert_eq!(whole("* SEARCH\r\n"), Frame::Found(vec![]));
         assert_eq!(whole("* OK [UIDVALIDITY 1700000000] UIDs valid\r\n"), Frame::Validity(1_700_000_000));
