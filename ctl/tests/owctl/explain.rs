@@ -253,6 +253,18 @@ fn a_reply_is_explained_in_words_and_bad_input_names_what_is_wrong() {
     let ran = Owctl::new().run(["explain", "reply", "--mail", "none.eml"]);
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.shown().contains("none.eml"), "{ran:?}");
+    for (wrong, remedy) in [
+        ("xyz", "`xyz` is not an id: write 6 to 64 letters and digits"),
+        ("abc-def", "`abc-def` is not an id"),
+        ("abcdef:approval:bogus", "`bogus` is not a state: write pending, approved, denied"),
+    ] {
+        let ran = Owctl::new().run(["explain", "reply", "--text", "yes", "--pending", wrong]);
+        assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
+        assert!(ran.shown().contains(remedy), "{ran:?}");
+    }
+    let long = format!("{}:approval:expired", "a".repeat(64));
+    let ran = Owctl::new().run(["explain", "reply", "--text", "yes", "--pending", &long]);
+    assert!(ran.code == 0 && ran.shown().contains("none: the item is expired already"), "{ran:?}");
     for wrong in [&["--pending", "x y"][..], &["--pending", "abcdef:wish"], &["--now", "soon"], &[]] {
         let text: &[&str] = if wrong.is_empty() { &[] } else { &["--text", "yes"] };
         let ran = Owctl::new().run(["explain", "reply"].iter().chain(text).chain(wrong));

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::doubt::{is_doubt, is_limit};
 use crate::languages::LANGUAGES;
 use crate::words::{Piece, What, folded, pieces};
 
@@ -26,6 +27,8 @@ pub enum PhraseError {
     NotWords { phrase: String },
     /// It means both.
     Both { phrase: String },
+    /// It is what people write to take a yes back or to put it off, or a greeting, or thanks.
+    Unclear { phrase: String },
 }
 
 impl fmt::Display for PhraseError {
@@ -33,6 +36,12 @@ impl fmt::Display for PhraseError {
         match self {
             Self::NotWords { phrase } => write!(out, "`{phrase}` is not a phrase: write words, without marks"),
             Self::Both { phrase } => write!(out, "`{phrase}` would both approve and deny; take it out of one"),
+            Self::Unclear { phrase } => {
+                write!(
+                    out,
+                    "`{phrase}` puts a yes in doubt, greets or thanks; write a phrase that says yes or no alone"
+                )
+            }
         }
     }
 }
@@ -57,6 +66,11 @@ impl Default for Phrases {
 
 impl Phrases {
     /// The built-in phrases and some more, as the configuration has them: plain words.
+    ///
+    /// # Errors
+    ///
+    /// If one is no words, means its opposite already, or is known as a greeting or as thanks; one that is to approve may not
+    /// be made of words that take a yes back or limit it either.
     pub fn with(allow: &[String], deny: &[String]) -> Result<Self, PhraseError> {
         let mut phrases = Self::default();
         for phrase in allow {
@@ -64,6 +78,9 @@ impl Phrases {
             let words = pieces(phrase);
             if phrases.deny.iter().any(|denies| denies.longest(&words) == Some(words.len())) {
                 return Err(PhraseError::Both { phrase: phrase.clone() });
+            }
+            if phrases.is_polite(&words) || words.iter().all(is_doubtful) {
+                return Err(PhraseError::Unclear { phrase: phrase.clone() });
             }
             phrases.allow.push(plain);
         }
@@ -73,9 +90,17 @@ impl Phrases {
             if phrases.allow.iter().any(|allows| allows.longest(&words) == Some(words.len())) {
                 return Err(PhraseError::Both { phrase: phrase.clone() });
             }
+            if phrases.is_polite(&words) {
+                return Err(PhraseError::Unclear { phrase: phrase.clone() });
+            }
             phrases.deny.push(plain);
         }
         Ok(phrases)
+    }
+
+    /// Whether it is thanks or a greeting and no more.
+    fn is_polite(&self, words: &[Piece]) -> bool {
+        [self.closes(words), self.greets(words)].contains(&Some(words.len()))
     }
 
     /// How many pieces an allow phrase takes at the beginning; the longest.
@@ -137,6 +162,10 @@ const NO_OBJECTION: &[&str] = &[
     "没有异议|没意见|沒有異議",
     "이의_없습니다|이의없습니다",
 ];
+
+fn is_doubtful(piece: &Piece) -> bool {
+    matches!(&piece.what, What::Word(word) if is_doubt(word) || is_limit(word))
+}
 
 const ALLOW_SIGNS: [char; 4] = ['👍', '✅', '✔', '☑'];
 const DENY_SIGNS: [char; 6] = ['👎', '❌', '✖', '🚫', '⛔', '🛑'];
@@ -244,5 +273,11 @@ mod tests {
         assert!(matches!(own(&[], &["approved"]), Err(PhraseError::Both { .. })));
         assert!(matches!(own(&["yes?"], &[]), Err(PhraseError::NotWords { .. })));
         assert!(matches!(own(&[""], &[]), Err(PhraseError::NotWords { .. })));
+        assert!(matches!(own(&["ok"], &["OK"]), Err(PhraseError::Both { .. })));
+        for unclear in ["later", "thanks", "Thank you", "hello", "only", "not yet", "morgen", "merci"] {
+            assert!(matches!(own(&[unclear], &[]), Err(PhraseError::Unclear { .. })), "{unclear}");
+        }
+        assert!(matches!(own(&[], &["thanks"]), Err(PhraseError::Unclear { .. })));
+        assert!(own(&["ok", "make it so", "run the tests"], &["later", "hold on"]).is_ok());
     }
 }

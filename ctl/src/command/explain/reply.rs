@@ -2,7 +2,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use ow_reply::{Context as Against, Explained, Kind, Message, Pending, Phrases, Proof, State, explain};
+use ow_reply::{Context as Against, Explained, Kind, Message, Pending, Phrases, Proof, State, explain, tokens};
 
 use crate::context::Context;
 use crate::escape;
@@ -61,11 +61,16 @@ struct Item {
     state: State,
 }
 
+/// How an item can stand that takes no answer any more.
+const CLOSED: &[&str] =
+    &["approved", "denied", "answered", "acknowledged", "resolved", "expired", "withdrawn", "cancelled", "done"];
+
 fn item(text: &str) -> Result<Item, String> {
     let mut parts = text.splitn(3, ':');
     let id = parts.next().unwrap_or_default();
-    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(format!("`{id}` is not an id: write letters and digits"));
+    // An id is what a token can hold.
+    if !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) || tokens(&format!("[ow:{id}]")).len() != 1 {
+        return Err(format!("`{id}` is not an id: write 6 to 64 letters and digits"));
     }
     let kind = match parts.next().filter(|kind| !kind.is_empty()) {
         // Plans and folders are asked for as approvals are.
@@ -78,7 +83,10 @@ fn item(text: &str) -> Result<Item, String> {
     };
     let state = match parts.next().filter(|state| !state.is_empty()) {
         None | Some("pending") => State::Pending,
-        Some(state) => State::Closed(state.to_owned()),
+        Some(state) if CLOSED.contains(&state) => State::Closed(state.to_owned()),
+        Some(state) => {
+            return Err(format!("`{state}` is not a state: write pending, {}", CLOSED.join(", ")));
+        }
     };
     Ok(Item { id: id.to_owned(), kind, state })
 }

@@ -128,28 +128,54 @@ fn tool_risk(section: &Section<'_, '_>) -> BTreeMap<String, Risk> {
 }
 
 fn inbox(section: &Section<'_, '_>, defaults: &InboxConfig) -> InboxConfig {
+    let approve_words = phrases(section, "approve-words", |one| {
+        Phrases::with(&[one], &[]).map_err(|error| match error {
+            PhraseError::Both { .. } => OPPOSITE,
+            PhraseError::NotWords { .. } => NO_WORDS,
+            PhraseError::Unclear { .. } => UNCLEAR,
+        })
+    });
+    // What is wrong with those is told already.
+    let right: Vec<String> =
+        approve_words.iter().filter(|one| Phrases::with(&[(*one).clone()], &[]).is_ok()).cloned().collect();
+    let deny_words = phrases(section, "deny-words", |one| {
+        Phrases::with(&[], std::slice::from_ref(&one)).and_then(|_| Phrases::with(&right, &[one.clone()])).map_err(
+            |error| match error {
+                PhraseError::Both { .. } if Phrases::with(&[], &[one]).is_ok() => {
+                    ("a phrase that `approve-words` has too", "take it out of one of them, for it cannot mean both")
+                }
+                PhraseError::Both { .. } => OPPOSITE,
+                PhraseError::NotWords { .. } => NO_WORDS,
+                PhraseError::Unclear { .. } => UNCLEAR,
+            },
+        )
+    });
     InboxConfig {
         expiry: section.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
         reminder: section.span_in("reminder", SECOND..=TEN_YEARS).unwrap_or(defaults.reminder),
-        approve_words: phrases(section, "approve-words", |one| Phrases::with(&[one], &[])),
-        deny_words: phrases(section, "deny-words", |one| Phrases::with(&[], &[one])),
+        approve_words,
+        deny_words,
     }
 }
+
+/// What is wrong with a phrase, and what to do.
+type Wrong = (&'static str, &'static str);
+
+const NO_WORDS: Wrong = ("not words alone", "write a phrase of words, without marks, that owd does not know yet");
+const OPPOSITE: Wrong =
+    ("a phrase that means the opposite already", "write a phrase of words, without marks, that owd does not know yet");
+const UNCLEAR: Wrong =
+    ("a phrase that puts a yes in doubt, greets or thanks", "write a phrase that says yes or no and nothing else");
 
 /// Phrases that a reply may use; `add` says what is wrong with one.
 fn phrases(
     section: &Section<'_, '_>,
     key: &'static str,
-    add: impl Fn(String) -> Result<Phrases, PhraseError>,
+    add: impl Fn(String) -> Result<Phrases, Wrong>,
 ) -> Vec<String> {
     let found = section.texts(key).unwrap_or_default();
     for phrase in &found {
-        if let Err(error) = add(phrase.value.clone()) {
-            let what = match error {
-                PhraseError::NotWords { .. } => "not words alone",
-                PhraseError::Both { .. } => "a phrase that means the opposite already",
-            };
-            let remedy = "write a phrase of words, without marks, that owd does not know yet";
+        if let Err((what, remedy)) = add(phrase.value.clone()) {
             section.document().fault(&phrase.place, what, remedy);
         }
     }
@@ -345,6 +371,11 @@ fn addresses(person: &Section<'_, '_>) -> Vec<String> {
 }
 
 pub(super) fn mail_address(section: &Section<'_, '_>, found: &Found<String>) -> Option<String> {
+    if found.value.contains('*') {
+        let remedy = "write each bare address, as `ada@example.org`";
+        section.document().fault(&found.place, "a pattern, and anybody could write from a fitting address", remedy);
+        return None;
+    }
     match ow_reply::sender(&[&found.value], "") {
         Some(sender) if sender.address.eq_ignore_ascii_case(&found.value) => Some(sender.address),
         _ => {

@@ -239,6 +239,23 @@ fn an_address_is_one_persons_and_phrases_mean_one_thing() {
 }
 
 #[test]
+fn a_phrase_that_is_unclear_and_an_address_that_is_a_pattern_are_refused() {
+    faults(
+        "[inbox]\napprove-words = [\"ok\", \"later\", \"thanks\"]\ndeny-words = [\"OK\", \"merci\", \"yes\", \"hold on\"]\n[people.ada]\nmail = [\"*@b.org\"]\n[inboxes.ops]\nmail = [\"*@b.org\"]\n",
+        expect![[r#"
+            owd.toml:2:24: inbox.approve-words = "later": a phrase that puts a yes in doubt, greets or thanks; write a phrase that says yes or no and nothing else
+            owd.toml:2:33: inbox.approve-words = "thanks": a phrase that puts a yes in doubt, greets or thanks; write a phrase that says yes or no and nothing else
+            owd.toml:3:15: inbox.deny-words = "OK": a phrase that `approve-words` has too; take it out of one of them, for it cannot mean both
+            owd.toml:3:21: inbox.deny-words = "merci": a phrase that puts a yes in doubt, greets or thanks; write a phrase that says yes or no and nothing else
+            owd.toml:3:30: inbox.deny-words = "yes": a phrase that means the opposite already; write a phrase of words, without marks, that owd does not know yet
+            owd.toml:4:1: people.ada: nobody: it has neither `uids` nor `users`; give `uids = [1000]` or `users = ["ada"]`
+            owd.toml:5:9: people.ada.mail = "*@b.org": a pattern, and anybody could write from a fitting address; write each bare address, as `ada@example.org`
+            owd.toml:7:9: inboxes.ops.mail = "*@b.org": a pattern, and anybody could write from a fitting address; write each bare address, as `ada@example.org`
+        "#]],
+    );
+}
+
+#[test]
 fn mail_is_read_and_sent_as_the_file_says() {
     let config = read(
         "[mail]\nlmtp = \"/run/owd/lmtp.sock\"\n[mail.in]\nserver = \"imap.example.org\"\nuser = \"ada\"\npassword = \"MAIL_PASSWORD\"\n\
