@@ -50,8 +50,7 @@ pub(crate) fn is_contact(line: &str, named: bool, signer: &Signer<'_>, phrases: 
         !parts.is_empty()
             && parts.iter().all(|part| match part {
                 Part::Name | Part::Company | Part::Reach => true,
-                Part::Honour => has(Part::Name),
-                Part::Title | Part::Street => named,
+                Part::Honour | Part::Title | Part::Street => named,
                 Part::Department => named && (has(Part::Title) || has(Part::Company)),
                 Part::Place => has(Part::Company) || (named && (has(Part::Title) || has(Part::Street))),
             })
@@ -335,7 +334,7 @@ fn is_street(text: &str) -> bool {
         let digits = word.bytes().take_while(u8::is_ascii_digit).count();
         (1..=4).contains(&digits)
             && word.len() <= digits + 1
-            && word[digits..].bytes().all(|byte| byte.is_ascii_lowercase())
+            && word[digits..].bytes().all(|byte| byte.is_ascii_alphabetic())
     };
     let mut words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     let numbers = words.iter().filter(|word| number(word)).count();

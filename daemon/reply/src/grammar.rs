@@ -120,20 +120,25 @@ fn approves(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> bool {
             if rest.is_empty() {
                 continue;
             }
-            if !is_sign_off(rest, signer, phrases) {
+            // Right behind the phrase a name is what is approved.
+            let marked = matches!(line.pieces[line.pieces.len() - rest.len() - 1].what, What::Mark(_) | What::Sign(_));
+            let name_first = matches!(&rest[0].what, What::Word(word) if signer.is_named(word));
+            if (name_first && !marked) || !is_sign_off(rest, signer, phrases) {
                 return false;
             }
             named |= rest.iter().any(|piece| matches!(&piece.what, What::Word(word) if signer.is_named(word)));
             signed = 1;
             continue;
         }
-        let name = is_name(line.text, signer);
-        let closes = name || is_sign_off(&line.pieces, signer, phrases);
-        if !approved || !(closes || (signed > 0 && is_contact(line.text, named, signer, phrases))) {
+        let own = |piece: &Piece| matches!(&piece.what, What::Word(word) if signer.is_named(word));
+        let names_own = line.pieces.iter().any(own);
+        let closes = is_name(line.text, signer) || is_sign_off(&line.pieces, signer, phrases);
+        // Who signs may write name and title on one line.
+        let below = signed > 0 || names_own;
+        if !approved || !(closes || (below && is_contact(line.text, named, signer, phrases))) {
             return false;
         }
-        named |=
-            name || line.pieces.iter().any(|piece| matches!(&piece.what, What::Word(word) if signer.is_named(word)));
+        named |= names_own;
         signed += 1;
         if signed > SIGNED_LINES {
             return false;
@@ -192,6 +197,8 @@ fn after_marks(pieces: &[Piece]) -> Option<&[Piece]> {
         match piece.what {
             What::Mark('.') => stops += 1,
             What::Mark('!' | ',' | '-') => {}
+            // It opens what follows.
+            What::Mark('¡') if marks < pieces.len() => {}
             _ => return None,
         }
     }
@@ -201,11 +208,18 @@ fn after_marks(pieces: &[Piece]) -> Option<&[Piece]> {
 
 /// Whether a line, or the rest of one, is thanks, regards and the sender's name, and nothing else.
 fn is_sign_off(mut rest: &[Piece], signer: &Signer<'_>, phrases: &Phrases) -> bool {
+    const JOINTS: &[&str] = &["and", "&", "+", "und", "et", "y", "e", "en", "i"];
     let mut closed = false;
     while !rest.is_empty() {
         if let Some(taken) = phrases.closes(rest) {
             rest = &rest[taken..];
             closed = true;
+            if let Some(What::Word(word)) = rest.first().map(|piece| &piece.what)
+                && JOINTS.contains(&word.as_str())
+                && phrases.closes(&rest[1..]).is_some()
+            {
+                rest = &rest[1..];
+            }
         } else if let What::Word(word) = &rest[0].what
             && signer.is_named(word)
         {

@@ -22,7 +22,9 @@ impl Signer<'_> {
     /// Whether a word is of the name. Where names are written without blanks, a part of one is too.
     pub(crate) fn is_named(&self, word: &str) -> bool {
         let part = |name: &String| name.starts_with(word) || name.ends_with(word);
-        self.names.iter().any(|name| name == word)
+        let own = |word: &str| self.names.iter().any(|name| name == word);
+        own(word)
+            || (word.contains('-') && word.split('-').all(own))
             || (is_unspaced(word) && word.chars().count() > 1 && self.names.iter().any(part))
     }
 }

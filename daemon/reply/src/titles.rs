@@ -67,9 +67,9 @@ const DEPARTMENTS: &str = "\
 const JOINTS: &str =
     "of the and for de la du des der die das und für van den di del della dello dei e et y da do dos ds en el &";
 
-const UNSPACED_ROLES: &str = "部長 課長 係長 社長 主任 取締役 次長 室長 エンジニア マネージャー 経理 经理 总监 主管 工程师 總監 經理 工程師 总裁 팀장 부장 과장 차장 대리 이사 엔지니어 개발자 사원 대표";
+const UNSPACED_ROLES: &str = "部長 課長 係長 社長 主任 取締役 次長 室長 エンジニア マネージャー 経理 经理 总监 总经理 董事长 执行官 技术官 财务官 主管 工程师 總監 經理 工程師 总裁 팀장 부장 과장 차장 대리 이사 엔지니어 개발자 사원 대표";
 
-const UNSPACED_DEPARTMENTS: &str = "営業 総務 人事 開発 技術 情報システム 経理 企画 部 課 室 代表 システム 运维 技术 研发 产品 市场 销售 财务 部门 项目 高级 副 개발 운영 영업 기술 인사 재무 팀 부";
+const UNSPACED_DEPARTMENTS: &str = "営業 総務 人事 開発 技術 情報システム 経理 企画 部 課 室 代表 システム 开发 运营 首席 总 信息 人力资源 运维 技术 研发 产品 市场 销售 财务 部门 项目 高级 副 개발 운영 영업 기술 인사 재무 팀 부";
 
 /// Legal forms that a name needs to be known for a company's; in lower case, without dots.
 const FORMS: &str = "gmbh ag ltd inc llc llp plc corp sarl srl spa bv oy ltda gbr ev ohg";
@@ -131,6 +131,10 @@ pub(crate) fn is_company(text: &str, domain: &str) -> bool {
     if let Some(is_one) = is_unspaced_company(text) {
         return is_one;
     }
+    let text = ["sp. z o.o.", "sp. z o. o.", "Sp. z o.o."]
+        .iter()
+        .find_map(|form| text.strip_suffix(form))
+        .map_or_else(|| text.to_owned(), |name| format!("{name} GmbH"));
     let joins = |word: &str| matches!(word, "&" | "and" | "und" | "et" | "y" | "e" | "+");
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let (mut formed, mut short) = (false, false);

@@ -12,13 +12,15 @@ A reply by mail, or to a message in Slack, answers an item by a phrase in one of
 says of any text how it is read, and why.
 
 **Yes** is the whole new text: a greeting on a line of its own, one yes phrase or several, and a sign-off (thanks, regards, your own
-name, \"sent from …\"). A second thought anywhere makes it none. **No** is a no phrase, alone or before a full stop and a reason.
+name, \"sent from …\", and lines of a signature that are known whole: a phone number, an address, a company such as *Example
+GmbH*, a job title). Any other word makes it none. **No** is a no phrase, alone or before a full stop and a reason.
 Everything else changes nothing and is answered with what would work.
 
 Case and the kind of apostrophe do not matter. In the lists, `a|b` is one word or the other, `_` joins words that stand together,
 and what is behind `?` may be left out: `?please approve|allow ?it` reads *approve*, *please allow it*, and two more.
 
-More phrases come from the configuration. Each is words without marks, and a phrase that means the opposite already is refused:
+More phrases come from the configuration. Each is words without marks, and a phrase that means the opposite already, or that puts off,
+greets or thanks, is refused:
 
 ```toml
 [inbox]

@@ -772,6 +772,11 @@ const SAID_BELOW: &[&str] = &[
 
 #[test]
 fn under_a_closing_a_line_that_is_not_known_whole_makes_it_no_approval() {
+    for text in
+        ["approve Ada", "approve Ada, thanks", "You have my approval but", "approve, thanks and", "approve & Ada"]
+    {
+        assert_eq!(mail_from("Ada Lovelace <ada@example.org>", text).decision, "none", "{text}");
+    }
     for said in SAID_BELOW {
         for closing in [
             "approve, thanks\n\n",
@@ -799,6 +804,11 @@ fn a_signature_of_known_parts_leaves_an_approval_one() {
         "Approved.\n\nBest regards,\nAda Lovelace\nHead of Operations\n+44 20 1234",
         "approve\n\nThanks,\nAda",
         "approve\n\nA. Lovelace",
+        "approve\n\nAda Lovelace | CTO\n221B Baker Street, London",
+        "approve\n\nThanks and regards,\nAda Lovelace\nshe/her",
+        "That's approved. Vielen Dank und viele Gr\u{fc}\u{df}e, Ada",
+        "You have my approval.\n\nWith kind regards,\nAda",
+        "S\u{ed}, aprobado. \u{a1}Gracias!",
         "Approve, thanks Ada",
         "approve\n\nThanks\nada@example.org",
         "Genehmigt.\n\nMit freundlichen Gr\u{fc}\u{df}en\n\nAda Lovelace\nGesch\u{e4}ftsf\u{fc}hrerin\nExample GmbH | Berlin\nTel.: +49 30 1234567",

@@ -137,18 +137,18 @@ fn inbox(section: &Section<'_, '_>, defaults: &InboxConfig) -> InboxConfig {
     });
     // What is wrong with those is told already.
     let right: Vec<String> =
-        approve_words.iter().filter(|one| Phrases::with(&[(*one).clone()], &[]).is_ok()).cloned().collect();
+        approve_words.iter().filter(|one| Phrases::with(std::slice::from_ref(*one), &[]).is_ok()).cloned().collect();
     let deny_words = phrases(section, "deny-words", |one| {
-        Phrases::with(&[], std::slice::from_ref(&one)).and_then(|_| Phrases::with(&right, &[one.clone()])).map_err(
-            |error| match error {
+        Phrases::with(&[], std::slice::from_ref(&one))
+            .and_then(|_| Phrases::with(&right, std::slice::from_ref(&one)))
+            .map_err(|error| match error {
                 PhraseError::Both { .. } if Phrases::with(&[], &[one]).is_ok() => {
                     ("a phrase that `approve-words` has too", "take it out of one of them, for it cannot mean both")
                 }
                 PhraseError::Both { .. } => OPPOSITE,
                 PhraseError::NotWords { .. } => NO_WORDS,
                 PhraseError::Unclear { .. } => UNCLEAR,
-            },
-        )
+            })
     });
     InboxConfig {
         expiry: section.span_in("expiry", SECOND..=TEN_YEARS).unwrap_or(defaults.expiry),
