@@ -30,6 +30,7 @@ pub(crate) fn is_contact(line: &str, named: bool, signer: &Signer<'_>, phrases: 
     if line.is_empty()
         || line.chars().count() > LONGEST
         || line.contains(['?', '!', '…', '"', '“', '„', '«', '？', '！', '。'])
+        || line.contains("..")
         || doubts(line)
         || limits(line)
     {
@@ -50,7 +51,9 @@ pub(crate) fn is_contact(line: &str, named: bool, signer: &Signer<'_>, phrases: 
         !parts.is_empty()
             && parts.iter().all(|part| match part {
                 Part::Name | Part::Company | Part::Reach => true,
-                Part::Honour | Part::Title | Part::Street => named,
+                // Pronouns may stand alone.
+                Part::Honour => has(Part::Name) || (named && line.contains('/')),
+                Part::Title | Part::Street => named,
                 Part::Department => named && (has(Part::Title) || has(Part::Company)),
                 Part::Place => has(Part::Company) || (named && (has(Part::Title) || has(Part::Street))),
             })
@@ -139,10 +142,6 @@ fn is_phone(text: &str) -> bool {
         "telefax",
         "durchwahl",
         "whatsapp",
-        "work",
-        "office",
-        "büro",
-        "direct",
         "電話",
         "携帯",
         "电话",
@@ -151,7 +150,8 @@ fn is_phone(text: &str) -> bool {
         "전화",
         "휴대폰",
     ];
-    const LETTERS: &[&str] = &["t", "m", "p", "f", "o", "d", "c", "w", "h"];
+    /// These say that it is one only where it begins as one.
+    const WEAK: &[&str] = &["t", "m", "p", "f", "o", "d", "c", "w", "h", "work", "office", "büro", "direct"];
     let text = text.trim();
     let start = text.find(|letter: char| letter.is_ascii_digit() || matches!(letter, '+' | '(')).unwrap_or(text.len());
     let (label, number) = text.split_at(start);
@@ -160,7 +160,7 @@ fn is_phone(text: &str) -> bool {
         .map(folded)
         .filter(|word| !word.is_empty())
         .collect();
-    let known = |word: &String| LABELS.contains(&word.as_str()) || LETTERS.contains(&word.as_str());
+    let known = |word: &String| LABELS.contains(&word.as_str()) || WEAK.contains(&word.as_str());
     if label.len() > 2 || !label.iter().all(known) {
         return false;
     }
@@ -177,12 +177,7 @@ fn is_phone(text: &str) -> bool {
     let bare = number.trim_start_matches('+');
     // No country's code begins so, and no number in North America.
     let unreal = digits.ends_with("00000") || (coded && ["0", "10", "11"].iter().any(|no| digits.starts_with(no)));
-    begins
-        && (coded || !label.is_empty())
-        && DIGITS.contains(&digits.len())
-        && !unreal
-        && !is_date(bare)
-        && !is_ip(bare)
+    begins && (coded || !label.is_empty()) && DIGITS.contains(&digits.len()) && !unreal && !dated(bare) && !is_ip(bare)
 }
 
 /// The number without an extension behind it; false: what stands behind it is none.
@@ -205,6 +200,16 @@ fn is_date(text: &str) -> bool {
     let is_year = |year: u32| (1900..2200).contains(&year);
     let is_day = |one: u32, other: u32| (1..=12).contains(&one.min(other)) && (1..=31).contains(&one.max(other));
     (is_day(first, second) && (third < 100 || is_year(third))) || (is_year(first) && is_day(second, third))
+}
+
+/// Whether a number is a day, or has one in it, with blanks or without anything between its parts too.
+fn dated(number: &str) -> bool {
+    let parts = |text: &str| {
+        let at = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+        format!("{}-{}-{}", at(0..4), at(4..6), at(6..8))
+    };
+    is_date(&number.replace(' ', "-"))
+        || number.split(' ').any(|word| is_date(word) || (word.len() == 8 && is_date(&parts(word))))
 }
 
 fn is_ip(text: &str) -> bool {
@@ -477,6 +482,14 @@ mod tests {
             "10115 Servers",
             "付给示例有限公司",
             "Alex 5",
+            "her",
+            "Dr.",
+            "+2026 12 01",
+            "+20 2026-12-01",
+            "Phone 20260101",
+            "Work 12345678",
+            "Office 10000001",
+            "Example GmbH...",
             "Alex n",
             "Alex 不",
         ] {

@@ -43,7 +43,8 @@ pub(crate) fn is_name(line: &str, signer: &Signer<'_>) -> bool {
             What::Word(_) | What::Sign(_) | What::Mark(_) => return false,
         }
     }
-    (1..=4).contains(&own)
+    // Dots in a row hesitate.
+    (1..=4).contains(&own) && !line.contains("..")
 }
 
 /// Whether the line may be the name of somebody who is not known: a few words that begin with capitals. Only where

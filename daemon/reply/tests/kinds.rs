@@ -772,9 +772,14 @@ const SAID_BELOW: &[&str] = &[
 
 #[test]
 fn under_a_closing_a_line_that_is_not_known_whole_makes_it_no_approval() {
-    for text in
-        ["approve Ada", "approve Ada, thanks", "You have my approval but", "approve, thanks and", "approve & Ada"]
-    {
+    for text in [
+        "approve\n\nAda...",
+        "approve Ada",
+        "approve Ada, thanks",
+        "You have my approval but",
+        "approve, thanks and",
+        "approve & Ada",
+    ] {
         assert_eq!(mail_from("Ada Lovelace <ada@example.org>", text).decision, "none", "{text}");
     }
     for said in SAID_BELOW {
