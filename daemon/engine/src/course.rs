@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ow_model::{Call, CallResult, Fact, Failure, Hole, HookEvent, Outcome, RecordedFact, Span, TaskSpec};
+use ow_model::{Call, CallResult, Fact, Failure, Hole, HookEvent, Outcome, RecordedFact, SessionOffer, Span, TaskSpec};
 use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
 use ow_store::{StoreError, TakenRun};
 use ow_turn::{Doubt, Effect, Permission, StepsTurn};
@@ -176,7 +176,15 @@ impl Course {
                 }
                 Verdict::Ask { rule, why, category, rule_offer } => {
                     let reason = format!("{rule}: {why}");
-                    return self.park(step, call, &facts, Question { category, reason, rule_offer }, stop).await;
+                    return self
+                        .park(
+                            step,
+                            call,
+                            &facts,
+                            Question { category, reason, rule_offer, session_offer: SessionOffer::default() },
+                            stop,
+                        )
+                        .await;
                 }
             },
             Permission::Answer { item, resolution } => {
@@ -210,7 +218,7 @@ impl Course {
             Say::Ask { .. } if matches!(permission, Permission::Answer { .. }) => {}
             Say::Ask { why: reason } => {
                 let category = words::category(facts.risk);
-                let question = Question { category, reason, rule_offer: None };
+                let question = Question { category, reason, rule_offer: None, session_offer: SessionOffer::default() };
                 return self.park(step, cleared.get().clone(), &facts, question, stop).await;
             }
         }
@@ -273,7 +281,14 @@ impl Course {
     async fn ask_uncertain(&mut self, step: u32, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
         let (category, reason) = words::doubt(doubt);
         let facts = self.0.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
-        self.park(step, call, &facts, Question { category, reason, rule_offer: None }, stop).await
+        self.park(
+            step,
+            call,
+            &facts,
+            Question { category, reason, rule_offer: None, session_offer: SessionOffer::default() },
+            stop,
+        )
+        .await
     }
 }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ow_model::{
-    Category, EventPayload, Fact, HookEvent, Outcome, Position, RecordedFact, RuleId, RuleTarget, Run, Span, TaskSpec,
+    Category, EventPayload, Fact, HookEvent, Outcome, Position, RecordedFact, RuleId, RuleTarget, Run, SessionOffer,
+    Span, TaskSpec,
 };
 use ow_store::{EndRequest, RestRequest, StoreError, TakenRun};
 use ow_tool::Place;
@@ -69,6 +70,7 @@ pub(crate) struct Question {
     pub(crate) category: Category,
     pub(crate) reason: String,
     pub(crate) rule_offer: Option<RuleTarget>,
+    pub(crate) session_offer: SessionOffer,
 }
 
 impl<T: Turn> Session<T> {

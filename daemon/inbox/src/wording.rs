@@ -102,7 +102,7 @@ pub fn outcome(item: &Item, when: &dyn Fn(Timestamp) -> String) -> Option<String
 #[must_use]
 pub fn asked(item: &Item) -> Vec<Part> {
     match &item.kind {
-        ItemKind::Approval { call, category, reason, binding, diff, hash: _, rule_offer: _ } => {
+        ItemKind::Approval { call, category, reason, binding, diff, hash: _, rule_offer: _, session_offer: _ } => {
             let mut facts =
                 vec![("tool", escape::line(call.tool.as_str()).into_owned()), ("kind", kind(*category).to_owned())];
             if let Some(folder) = &binding.working_directory {

@@ -169,6 +169,7 @@ pub(crate) mod tests {
             reason: "mode ask".into(),
             binding: Binding::default(),
             rule_offer: None,
+            session_offer: ow_model::SessionOffer::default(),
             diff: None,
         })
     }

@@ -52,6 +52,7 @@ fn approval(args: Value, diff: Option<String>) -> Item {
             ..Binding::default()
         },
         rule_offer: None,
+        session_offer: ow_model::SessionOffer::default(),
         diff,
     })
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{BlobHash, Call, CallHash, InboxName, ItemId, RuleTarget, RunId, TaskName};
+use crate::{BlobHash, Call, CallHash, InboxName, ItemId, RuleTarget, RunId, TaskName, ToolName};
 
 /// One request for a person, pending until it is resolved once.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -48,6 +48,15 @@ impl Item {
     }
 }
 
+/// What an "always" may cover for the rest of a session.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SessionOffer {
+    /// Always this tool.
+    pub tool: Option<ToolName>,
+    /// Always this command: its exact argv.
+    pub command: Option<Vec<String>>,
+}
+
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[expect(clippy::large_enum_variant, reason = "nearly every item is an approval")]
@@ -62,6 +71,8 @@ pub enum ItemKind {
         binding: Binding,
         /// The exact rule that "for this task" would store; none where no rule may cover it.
         rule_offer: Option<RuleTarget>,
+        #[serde(default)]
+        session_offer: SessionOffer,
         /// For a write: the difference that it would make, as shown.
         diff: Option<String>,
     },

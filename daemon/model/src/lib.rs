@@ -28,7 +28,8 @@ pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
 pub use hook::{HookEvent, HookReport, HookSaid};
 pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{
-    Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution, Surface,
+    Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution,
+    SessionOffer, Surface,
 };
 pub use journal::{
     Answered, Compaction, Fact, Hole, Intent, ModelFailure, Purpose, Reconciled, RecordedFact, Sent, SentMiddle,

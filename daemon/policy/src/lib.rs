@@ -40,6 +40,6 @@ pub use judge::{ADDRESS_BLOCK, judge};
 pub use own_tools::{OWN_TOOLS, OwnTool, Performed};
 pub use risk::{RiskOverride, overridden_risk};
 pub use rules::{rule_for_call, rule_for_step};
-pub use session::{SessionOffer, session_offer};
+pub use session::session_offer;
 pub use situation::{Hole, HolePlace, Settings, Situation, StepFacts};
 pub use verdict::{Explained, Refusal, Verdict};

@@ -1,17 +1,8 @@
-use ow_model::{Call, ToolName};
+use ow_model::{Call, SessionOffer};
 
 use crate::command::argv_of_simple;
 use crate::judge::{Own, Reason, leaves_machine, own_verdict};
 use crate::{Action, CommandForm, Facts, Situation};
-
-/// What an "always" may cover for the rest of a session.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SessionOffer {
-    /// Always this tool.
-    pub tool: Option<ToolName>,
-    /// Always this command: its exact argv.
-    pub command: Option<Vec<String>>,
-}
 
 /// What "always" may be offered for a call that asks: nothing where a later equal call would ask all the same.
 #[must_use]
@@ -37,7 +28,15 @@ pub(crate) fn always(call: &Call, facts: &Facts, situation: &Situation) -> Optio
         return Some(format!("session: always {}", call.tool));
     }
     let command = plain_command(facts, situation)?;
-    situation.always_commands.contains(&command).then(|| "session: always this command".into())
+    let allowed = situation.always_commands;
+    let same = |form: &CommandForm| match form {
+        CommandForm::Argv(_) => false,
+        CommandForm::Line(line) => {
+            allowed.iter().any(|argv| matches!(&argv[..], [sh, c, of] if sh == "sh" && c == "-c" && of == line))
+        }
+    };
+    let is_allowed = allowed.contains(&command) || matches!(&facts.action, Action::Command { form, .. } if same(form));
+    is_allowed.then(|| "session: always this command".into())
 }
 
 /// The argv of a command whose meaning depends on nothing else of the call: no variables of its own, and a

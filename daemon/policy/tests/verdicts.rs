@@ -728,7 +728,8 @@ proptest! {
 mod sessions {
     //! What a person says in a session: hosts that are named, "always", and classes of tools.
 
-    use ow_policy::{RiskOverride, SessionOffer, session_offer, url::named_hosts};
+    use ow_model::SessionOffer;
+    use ow_policy::{RiskOverride, session_offer, url::named_hosts};
 
     use super::*;
 
@@ -806,6 +807,16 @@ mod sessions {
         let mut uncertain = world();
         uncertain.uncertain = vec![argv(&["make", "test"]).0.hash()];
         assert_eq!(uncertain.word(&argv(&["make", "test"])), "ask: ask: unknown outcome");
+    }
+
+    #[test]
+    fn always_this_command_holds_for_a_line_as_it_was_written() {
+        let allowed = ["sh".to_owned(), "-c".to_owned(), "touch q9".to_owned()].to_vec();
+        let world = || World { always_commands: vec![allowed.clone()], ..World::new(Mode::Ask) };
+        assert_eq!(world().word(&line("touch q9")), "allow: session: always this command");
+        for other in ["touch q9; id", "touch q9 > x", "touch q8", "touch q9 && id"] {
+            assert!(world().word(&line(other)).starts_with("ask"), "{other}");
+        }
     }
 
     #[test]

@@ -58,6 +58,12 @@ pub struct ApprovalView {
     pub diff: Option<String>,
     /// The exact rule that "for this task" would store.
     pub rule_offer: Option<crate::RuleTargetView>,
+    /// Whether all further calls of the tool may be allowed for the session.
+    #[serde(default)]
+    pub tool_offer: bool,
+    /// Whether this very command may be allowed for the session; its argv.
+    #[serde(default)]
+    pub command_offer: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]

@@ -55,6 +55,7 @@ fn approval(id: &str, text: &str) -> Item {
             reason: "no rule covers it".into(),
             binding: Binding::default(),
             rule_offer: None,
+            session_offer: ow_model::SessionOffer::default(),
             diff: None,
         },
     )

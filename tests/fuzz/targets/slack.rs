@@ -60,6 +60,7 @@ fn items() -> Vec<Item> {
         reason: "no rule covers it".into(),
         binding: Binding::default(),
         rule_offer: None,
+            session_offer: ow_model::SessionOffer::default(),
         diff: None,
     };
     let question = |text: &str, options: &[&str]| Question {

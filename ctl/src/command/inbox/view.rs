@@ -146,11 +146,12 @@ fn how_to_answer(item: &ItemView) -> String {
         "approval" => {
             let for_task = item.approval.as_ref().and_then(|approval| approval.rule_offer.as_ref());
             let for_task = for_task.map_or(String::new(), |_| format!("  owctl inbox approve {id} --for-task\n"));
-            let in_session = if item.task.as_ref().is_some_and(|task| task.starts_with("chat-")) {
-                format!("  owctl inbox approve {id} --tool\n  owctl inbox approve {id} --command\n")
-            } else {
-                String::new()
+            let offered = |is_offered: bool, flag: &str| {
+                if is_offered { format!("  owctl inbox approve {id} {flag}\n") } else { String::new() }
             };
+            let in_session = item.approval.as_ref().map_or(String::new(), |approval| {
+                offered(approval.tool_offer, "--tool") + &offered(approval.command_offer.is_some(), "--command")
+            });
             format!(
                 "Answer with one of\n  owctl inbox approve {id}\n{for_task}{in_session}  owctl inbox approve {id} --edit\n  \
                  owctl inbox deny {id} --reason 'why not'\n"

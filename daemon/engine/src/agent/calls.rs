@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ow_model::{Answer, BlobHash, Call, CallResult, Fact, Message, Position, Rule};
+use ow_model::{Answer, BlobHash, Call, CallResult, Fact, Message, Position, Rule, SessionOffer};
 use ow_policy::{Authorized, Facts, Refusal, Situation, Verdict};
 use ow_store::{NewItem, StoreError};
 use ow_turn::{AgentTurn, Doubt, Permission};
@@ -89,7 +89,10 @@ impl AgentCourse {
             Say::Ask { .. } if matches!(permission, Permission::Answer { .. }) => Admission::Cleared(cleared),
             Say::Ask { why: reason } => {
                 let category = words::category(cleared.facts.risk);
-                Admission::Asks(cleared.facts, Question { category, reason, rule_offer: None })
+                Admission::Asks(
+                    cleared.facts,
+                    Question { category, reason, rule_offer: None, session_offer: SessionOffer::default() },
+                )
             }
             // Nothing was said: the session is being left, and the call is judged anew when it goes on.
             Say::Stopped => Admission::Left,
@@ -152,7 +155,9 @@ impl AgentCourse {
                     Admission::Settled(Fact::Refused { position, rule: format!("{rule}: {why}") })
                 }
                 Verdict::Ask { rule, why, category, rule_offer } => {
-                    Admission::Asks(facts, Question { category, reason: format!("{rule}: {why}"), rule_offer })
+                    let session_offer = ow_policy::session_offer(&call, &facts, &situation);
+                    let reason = format!("{rule}: {why}");
+                    Admission::Asks(facts, Question { category, reason, rule_offer, session_offer })
                 }
             },
             Permission::Answer { item, resolution } => {
@@ -328,7 +333,15 @@ impl AgentCourse {
         let facts = self.session.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
         let title = words::agent_title(self.spec(), &call, category);
         let position = call.position;
-        let item = self.session.approval(title, call, &facts, Question { category, reason, rule_offer: None }).await;
+        let item = self
+            .session
+            .approval(
+                title,
+                call,
+                &facts,
+                Question { category, reason, rule_offer: None, session_offer: SessionOffer::default() },
+            )
+            .await;
         self.park(vec![(position, item)], stop).await
     }
 

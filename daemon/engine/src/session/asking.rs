@@ -13,7 +13,7 @@ use crate::Stop;
 impl<T: Turn> Session<T> {
     /// The request for a person's consent to a call, with all that the answer is bound to.
     pub(crate) async fn approval(&self, title: String, call: Call, facts: &Facts, question: Question) -> NewItem {
-        let Question { category, reason, rule_offer } = question;
+        let Question { category, reason, rule_offer, session_offer } = question;
         let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
         let shown = call.clone();
         let secrets = Arc::clone(&self.engine.standing().secrets);
@@ -24,7 +24,10 @@ impl<T: Turn> Session<T> {
         })
         .await;
         let binding = ow_policy::binding_of(facts);
-        self.item(title, ItemKind::Approval { hash: call.hash(), category, reason, binding, rule_offer, diff, call })
+        self.item(
+            title,
+            ItemKind::Approval { hash: call.hash(), category, reason, binding, rule_offer, session_offer, diff, call },
+        )
     }
 
     /// An item of this run, with its task's expiry and reminder.

@@ -40,7 +40,7 @@ pub(crate) fn item_view(item: Item) -> ItemView {
     } = item;
     let (mut approval, mut questions, mut directory, mut text) = (None, vec![], None, None);
     let kind = match kind {
-        ItemKind::Approval { call, hash, category, reason, binding, rule_offer, diff } => {
+        ItemKind::Approval { call, hash, category, reason, binding, rule_offer, session_offer, diff } => {
             let Call { position, tool, args } = call;
             let Binding { working_directory, files, base: _, unbound } = binding;
             approval = Some(ApprovalView {
@@ -56,6 +56,8 @@ pub(crate) fn item_view(item: Item) -> ItemView {
                 unbound,
                 diff,
                 rule_offer: rule_offer.as_ref().map(target_view),
+                tool_offer: session_offer.tool.is_some(),
+                command_offer: session_offer.command,
             });
             "approval"
         }

@@ -174,6 +174,7 @@ pub(crate) fn approval(position: u32, rule_offer: Option<RuleTarget>) -> ItemKin
         reason: "mode ask".into(),
         binding: Binding::default(),
         rule_offer,
+        session_offer: ow_model::SessionOffer::default(),
         diff: None,
     }
 }

@@ -134,6 +134,13 @@ pub async fn an_answer_must_fit_the_question(place: &impl Place) {
         let refused = store.resolve(item, &answer, &anna(), noon()).await;
         assert!(matches!(refused, Err(ResolveError::Misfit { .. })), "{answer:?}: {refused:?}");
     }
+    for always in [Answer::AlwaysTool, Answer::AlwaysCommand] {
+        let refused = store.resolve(items[0], &always, &anna(), noon()).await;
+        assert!(
+            matches!(refused, Err(ResolveError::NoRule { .. })),
+            "what would change nothing is not offered: {refused:?}"
+        );
+    }
     let edited = Answer::Edited { args: serde_json::json!({ "argv": ["true"] }) };
     for (item, answer) in [(items[0], edited), (items[1], text), (told, Answer::Once)] {
         store.resolve(item, &answer, &anna(), noon()).await.expect("fits");

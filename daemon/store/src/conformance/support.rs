@@ -123,6 +123,7 @@ pub(crate) fn approval(task: &str, run: RunId, call: &Call) -> NewItem {
             reason: "mode ask".into(),
             binding: Binding::default(),
             rule_offer: Some(rule_target()),
+            session_offer: ow_model::SessionOffer::default(),
             diff: None,
         },
         expires_in: Some(Span::from_secs(3600)),

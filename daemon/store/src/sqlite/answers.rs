@@ -36,6 +36,7 @@ pub(crate) fn resolve(
         return Ok(Err(ResolveError::Expired { id, at }));
     }
     let answer = fit(&row.item, &given.answer)?;
+    session_wide(&row.item, &answer)?;
     if let (ItemKind::Approval { call, .. }, Answer::Edited { args }) = (&row.item.kind, &answer)
         && let Some(why) = tx.memory.shared.misfit(&call.tool, args)
     {
@@ -159,6 +160,19 @@ fn answer_word(answer: &Answer) -> &'static str {
         Answer::Text { .. } => "text",
         Answer::Acknowledge => "acknowledge",
     }
+}
+
+/// An "always" that would change nothing is no answer.
+fn session_wide(item: &Item, answer: &Answer) -> Result<(), ResolveError> {
+    let ItemKind::Approval { session_offer, .. } = &item.kind else { return Ok(()) };
+    let (is_offered, what) = match answer {
+        Answer::AlwaysTool => (session_offer.tool.is_some(), "an equal call of this tool"),
+        Answer::AlwaysCommand => (session_offer.command.is_some(), "the same command"),
+        _ => return Ok(()),
+    };
+    let none =
+        || ResolveError::NoRule { id: item.id, why: format!("{what} would ask again all the same; allow it once") };
+    if is_offered { Ok(()) } else { Err(none()) }
 }
 
 fn offer(item: &Item) -> Result<(&TaskName, &RuleTarget), ResolveError> {

@@ -196,7 +196,8 @@ impl AgentTurn {
                     let argv = call.args.get("argv")?.as_array()?;
                     argv.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
                 };
-                let line = call.args.get("command").and_then(Value::as_str).map(|line| vec![line.to_owned()]);
+                let line = call.args.get("command").and_then(Value::as_str);
+                let line = line.map(|line| vec!["sh".to_owned(), "-c".to_owned(), line.to_owned()]);
                 if let Some(command) = argv().or(line)
                     && !self.grants.commands.contains(&command)
                 {

@@ -162,7 +162,7 @@ fn always_tool_and_always_command_are_remembered() {
     world.asks = vec!["shell", "send"];
     world.answers = [Answer::AlwaysCommand, Answer::AlwaysTool].into();
     assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.turn.always_commands(), [["make".to_owned()]]);
+    assert_eq!(world.turn.always_commands(), [["sh", "-c", "make"]], "a line as it was written");
     assert_eq!(world.turn.always_tools().iter().map(ow_model::ToolName::as_str).collect::<Vec<_>>(), ["send"]);
 }
 

@@ -288,8 +288,11 @@ impl Card {
                 let mut offers = vec![('o', "[o]nce", Does::Answer(AnswerRequest::Approve))];
                 // What is not known to be harmless a second time is decided each time.
                 if !matches!(approval.category.as_str(), "unknown-outcome" | "stopped") {
-                    offers.push(('t', "[t]his tool in this chat", Does::Answer(AnswerRequest::ApproveTool)));
-                    if approval.tool == "shell" {
+                    // What would ask again all the same is not offered.
+                    if approval.tool_offer {
+                        offers.push(('t', "[t]his tool in this chat", Does::Answer(AnswerRequest::ApproveTool)));
+                    }
+                    if approval.command_offer.is_some() {
                         offers.push(('c', "this [c]ommand in this chat", Does::Answer(AnswerRequest::ApproveCommand)));
                     }
                     if approval.rule_offer.is_some() {

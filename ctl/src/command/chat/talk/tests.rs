@@ -53,6 +53,8 @@ fn approval(id: &str, tool: &str, arguments: Value) -> ItemView {
         unbound: None,
         diff: None,
         rule_offer: None,
+        tool_offer: true,
+        command_offer: (tool == "shell").then(Vec::new),
     };
     ItemView { approval: Some(approval), ..item(id, "approval") }
 }
