@@ -118,7 +118,7 @@ impl Narrator {
                 }
             }
             () = async { tokio::time::sleep(end.unwrap_or_default()).await }, if end.is_some() => {
-                println!("\nThe demo's {} seconds are over; owd stops.", self.seconds.unwrap_or_default());
+                say!("\nThe demo's {} seconds are over; owd stops.", self.seconds.unwrap_or_default());
                 if let Err(error) = kill_process(getpid(), Signal::TERM) {
                     eprintln!("owd demo: cannot end by itself: {error}");
                 }
@@ -129,30 +129,30 @@ impl Narrator {
     async fn tell(&self, store: &Arc<dyn Store>, engine: &Arc<Engine>) -> anyhow::Result<()> {
         allow_disks(store, engine).await?;
         let count = if self.model.is_some() { "four" } else { "three" };
-        println!("owd runs {count} tasks in {}:", self.dir.display());
-        println!(
+        say!("owd runs {count} tasks in {}:", self.dir.display());
+        say!(
             "  disks   every 5 seconds: a report on this machine's disks; its steps are allowed, as by `owctl task allow disks`"
         );
-        println!("  filing  a file that comes into incoming/ is to be filed by date, which asks first");
-        println!("  broken  every 15 seconds: reads a file that is not there, to show how failure looks");
+        say!("  filing  a file that comes into incoming/ is to be filed by date, which asks first");
+        say!("  broken  every 15 seconds: reads a file that is not there, to show how failure looks");
         match &self.model {
             Some(Found { name, by, .. }) => {
-                println!("  agent   once: sums up a letter with {name}, {by}; it asks before it writes");
+                say!("  agent   once: sums up a letter with {name}, {by}; it asks before it writes");
             }
             None if self.no_model => {}
-            None => println!(
+            None => say!(
                 "\nWith a model there is an agent too: start Ollama, llama.cpp, LM Studio or vLLM, name another server with \
                  --model-url, or export a vendor's key such as OPENAI_API_KEY."
             ),
         }
-        println!();
-        println!("Try, in another terminal:\n  {} status\n  {} run list\n", self.owctl, self.owctl);
+        say!("");
+        say!("Try, in another terminal:\n  {} status\n  {} run list\n", self.owctl, self.owctl);
         self.tell_open_items(store).await?;
         let mut head = store.stream_head();
         let mut after = *head.borrow_and_update();
         let letter = self.dir.join("incoming").join(format!("letter-{after}.txt"));
         fs::write(&letter, "Dear owd,\nplease file me.\n").context("cannot write into incoming/")?;
-        println!("A file comes in: {}\n", letter.display());
+        say!("A file comes in: {}\n", letter.display());
         let mut told = HashSet::new();
         loop {
             while let Some(events) = store.stream(after, EVENTS).await? {
@@ -173,11 +173,11 @@ impl Narrator {
         let page = store.items(&filter, &PageRequest { after: None, limit: EVENTS }).await?;
         let asking: Vec<_> = page.rows.iter().filter(|item| is_question(&item.kind)).collect();
         if !asking.is_empty() {
-            println!("Still open from an earlier demo:");
+            say!("Still open from an earlier demo:");
             for item in asking {
-                println!("  {}\n    {} inbox approve {}", item.title, self.owctl, item.id);
+                say!("  {}\n    {} inbox approve {}", item.title, self.owctl, item.id);
             }
-            println!();
+            say!("");
         }
         Ok(())
     }
@@ -204,16 +204,16 @@ impl Narrator {
                     && item.state == ItemState::Pending
                     && let ItemKind::Approval { call, reason, .. } = &item.kind
                 {
-                    println!("\n  Asks: {}", item.title);
-                    println!("    {} {}", call.tool, call.args);
-                    println!("    because {reason}");
-                    println!("    Nothing happens until you answer. Type:");
-                    println!("      {} inbox approve {}", self.owctl, item.id);
-                    println!("      {} inbox deny {}\n", self.owctl, item.id);
+                    say!("\n  Asks: {}", item.title);
+                    say!("    {} {}", call.tool, call.args);
+                    say!("    because {reason}");
+                    say!("    Nothing happens until you answer. Type:");
+                    say!("      {} inbox approve {}", self.owctl, item.id);
+                    say!("      {} inbox deny {}\n", self.owctl, item.id);
                 }
             }
-            "item.resolved" => println!("  Answered: {}", event.target),
-            "task.paused" => println!("  {} has failed too often in a row and is paused.", event.target),
+            "item.resolved" => say!("  Answered: {}", event.target),
+            "task.paused" => say!("  {} has failed too often in a row and is paused.", event.target),
             _ => {}
         }
         Ok(())
@@ -223,13 +223,13 @@ impl Narrator {
         let RunState::Ended(ended) = &run.state else { return };
         let short: String = run.id.to_string().chars().take(6).collect();
         match &ended.outcome {
-            Outcome::Succeeded => println!("  {} succeeded (run {short})", run.task_name),
+            Outcome::Succeeded => say!("  {} succeeded (run {short})", run.task_name),
             Outcome::Failed { message, .. } => {
-                println!("  {} FAILED: {}", run.task_name, first_line(message));
-                println!("    Why: {} run show {short}", self.owctl);
+                say!("  {} FAILED: {}", run.task_name, first_line(message));
+                say!("    Why: {} run show {short}", self.owctl);
             }
-            Outcome::Refused { message } => println!("  {} was refused: {}", run.task_name, first_line(message)),
-            other => println!("  {} ended: {}", run.task_name, other.word()),
+            Outcome::Refused { message } => say!("  {} was refused: {}", run.task_name, first_line(message)),
+            other => say!("  {} ended: {}", run.task_name, other.word()),
         }
     }
 }

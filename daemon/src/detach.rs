@@ -36,9 +36,9 @@ pub(crate) fn start(places: &Places, detach: bool) -> anyhow::Result<ExitCode> {
     let stdout = child.stdout.take().context("owd has a standard output")?;
     BufReader::new(stdout).read_line(&mut said).context("cannot hear from owd")?;
     if said.trim() == READY_LINE {
-        println!("owd is running, pid {}.", child.id());
-        println!("Its log is {}.", paths.log_file.display());
-        println!("See `owctl status`; stop it with `owd stop`.");
+        say!("owd is running, pid {}.", child.id());
+        say!("Its log is {}.", paths.log_file.display());
+        say!("See `owctl status`; stop it with `owd stop`.");
         return Ok(ExitCode::SUCCESS);
     }
     let status = child.wait().context("cannot wait for owd")?;
@@ -58,9 +58,9 @@ pub(crate) fn stop(places: &Places) -> anyhow::Result<ExitCode> {
     };
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw).context("the lock names no process")?;
     kill_process(process, Signal::TERM).with_context(|| format!("cannot stop owd, pid {pid}"))?;
-    println!("owd, pid {pid}, is asked to stop.");
+    say!("owd, pid {pid}, is asked to stop.");
     wait_for_end(&paths.data_dir, process)?;
-    println!("It has ended.");
+    say!("It has ended.");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,6 +3,13 @@
 //! Reads the configuration, builds the parts, runs them, stops them. `main` is one screen; each command
 //! has a file.
 
+/// Says a line on standard output. Who no longer listens stops nothing of what owd does.
+macro_rules! say {
+    ($($words:tt)*) => {
+        drop(std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{}\n", format_args!($($words)*))))
+    };
+}
+
 mod args;
 mod channels;
 mod control;

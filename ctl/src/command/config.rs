@@ -59,7 +59,7 @@ impl Check {
         if !faults.is_empty() {
             return Err(faulty(&faults));
         }
-        let mut warnings = unsure_models(&file, &settings, &tasks, context);
+        let mut warnings = unsure_models(&file, &settings, &tasks, context)?;
         warnings.extend(broken_hooks(&file, &settings));
         warnings.extend(unknown_tools(&file, &settings));
         warnings.extend(about_listener(&settings));
@@ -92,19 +92,30 @@ impl Check {
 
 /// What is to be known of the models that the configuration and the tasks name. Without owd's own program nobody
 /// can tell, and then nothing is said.
-fn unsure_models(file: &Path, settings: &Settings, tasks: &[TaskFile], context: &Context) -> Vec<String> {
+fn unsure_models(
+    file: &Path,
+    settings: &Settings,
+    tasks: &[TaskFile],
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
     let agents = tasks.iter().filter_map(|task| task.task.as_ref().ok()?.agent.as_ref());
     let named = agents.flat_map(|agent| agent.model.iter().chain(&agent.failover));
     let mut names: Vec<String> =
         settings.agent.model.iter().chain(&settings.agent.failover).chain(named).cloned().collect();
     names.sort();
     names.dedup();
-    if names.is_empty() {
-        return vec![];
+    let has_table = file.with_file_name("models.toml").exists();
+    if names.is_empty() && !has_table {
+        return Ok(vec![]);
     }
-    let asked = model::ask_with(context, Some(file).filter(|file| file.exists()), &names);
-    let warnings = asked.map_or_else(|_| vec![], |answer| answer.models);
-    warnings.into_iter().flat_map(|model| model.warnings).collect()
+    match model::ask_with(context, Some(file).filter(|file| file.exists()), &names) {
+        Ok(answer) if names.is_empty() => drop(answer),
+        Ok(answer) => return Ok(answer.models.into_iter().flat_map(|model| model.warnings).collect()),
+        // With such a table owd does not start.
+        Err(fault) if has_table && matches!(fault.exit, Exit::Usage) => return Err(fault),
+        Err(_) => {}
+    }
+    Ok(vec![])
 }
 
 /// Tools whose loop detectors are set and that owd does not have: the lines do nothing.

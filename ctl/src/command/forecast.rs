@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use ow_client::ForecastQuery;
 use ow_protocol::{ForecastEntry, Page, PageQuery};
 
@@ -6,7 +7,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::table::{Cell, Table};
-use crate::time::{Clock, Toward};
+use crate::time::{Asked, Clock, Toward};
 
 /// What will run when
 #[derive(Debug, clap::Args)]
@@ -30,17 +31,28 @@ pub(crate) struct Forecast {
 
 impl Forecast {
     pub(crate) fn run(&self, context: &Context) -> Result<(), Failure> {
-        let read = |text: &Option<String>| match text {
-            Some(text) => context.clock().read_instant(text, Toward::Future).map(|at| Some(at.to_string())),
-            None => Ok(None),
-        };
+        let from = self.from.as_deref().map(|text| beginning(text, context.clock())).transpose()?;
+        let until = self.until.as_deref().map(|text| context.clock().read_instant(text, Toward::Future)).transpose()?;
+        if let (Some(from), Some(until)) = (from, until)
+            && from > until
+        {
+            return Err(Failure::usage(format!("--from {from} is later than --until {until}"))
+                .hint("name the earlier time with --from"));
+        }
         let PageQuery { after, limit, .. } = self.paging.query();
-        let (from, until) = (read(&self.from)?, read(&self.until)?);
+        let (from, until) = (from.map(|at| at.to_string()), until.map(|at| at.to_string()));
         let query = ForecastQuery { from, until, task: self.task.clone(), after, limit };
         let page = context.with_daemon(async |owd| Ok(owd.forecast(&query).await?))?;
         context.out.give(&page, |page| in_words(page, context.clock(), context.out));
         Ok(())
     }
+}
+
+/// A span is of the time to come, as with `--until`; a day is meant from its beginning on.
+fn beginning(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
+    Ok(match clock.read(text, Toward::Future)? {
+        Asked::Instant(at) | Asked::Day { from: at, .. } => at,
+    })
 }
 
 fn in_words(page: &Page<ForecastEntry>, clock: &Clock, out: Out) -> String {

@@ -1,3 +1,4 @@
+use jiff::{Timestamp, Zoned, civil};
 use ow_client::WhyQuery;
 use ow_protocol::{SlotView, WhyView};
 
@@ -18,7 +19,7 @@ use crate::time::{Asked, Clock, Toward};
 pub(crate) struct Why {
     /// The task's name
     task: String,
-    /// A time or a day: `06:00`, `yesterday`, `2026-03-08 02:30`, `2h ago`
+    /// A time of the task's zone or a day: `06:00`, `yesterday`, `2026-03-08 02:30`, `2h ago`
     #[arg(value_name = "TIME", allow_hyphen_values = true)]
     time: Option<String>,
     /// At most so many records
@@ -31,6 +32,8 @@ impl Why {
         let mut query = WhyQuery { limit: self.limit.map(usize::from), ..WhyQuery::default() };
         if let Some(text) = &self.time {
             match context.clock().read(text, Toward::Past)? {
+                // A time on the wall is the wall's of the task.
+                Asked::Instant(_) if is_local(text) => query.at = Some(text.trim().to_owned()),
                 Asked::Instant(at) => query.at = Some(at.to_string()),
                 Asked::Day { from, until } => {
                     query.from = Some(from.to_string());
@@ -42,6 +45,15 @@ impl Why {
         context.out.give(&why, |why| in_words(why, context.clock(), context.out));
         Ok(())
     }
+}
+
+/// Whether it names a time, with or without its day, and no zone.
+fn is_local(text: &str) -> bool {
+    let text = text.trim();
+    let names_zone = text.parse::<Timestamp>().is_ok() || text.parse::<Zoned>().is_ok();
+    !names_zone
+        && (text.parse::<civil::Time>().is_ok() || text.parse::<civil::DateTime>().is_ok())
+        && text.contains(':')
 }
 
 fn in_words(why: &WhyView, clock: &Clock, out: Out) -> String {

@@ -1,3 +1,4 @@
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use ow_policy::{Action, Facts, Situation, Verdict};
 use ow_store::StoreError;
 use ow_turn::{RunContext, RunFolder};
 use serde_json::Value;
+use tracing::debug;
 
 use crate::Engine;
 use crate::course::step_facts;
@@ -71,9 +73,16 @@ impl Engine {
         let (engine, spec) = (Arc::clone(self), spec.clone());
         let planned = tokio::task::spawn_blocking(move || {
             let context = engine.imagined_context(task, &spec, revision, payload);
-            let run_folder = engine.runs_dir.join("plan");
+            // A run has a folder of its own before its first call is judged; for a plan one stands in for the moment.
+            let run_folder = engine.runs_dir.join(RunId::random().to_string());
+            if let Err(error) = fs::create_dir_all(&run_folder) {
+                debug!(%error, "no folder stands in for the plan's run");
+            }
             let steps = spec.steps.iter().zip(0..);
-            steps.map(|(_, step)| engine.plan_step(&spec, step, &context, &run_folder, &rules)).collect()
+            let planned = steps.map(|(_, step)| engine.plan_step(&spec, step, &context, &run_folder, &rules)).collect();
+            // Nothing was put into it; should it stay, it is an empty folder.
+            drop(fs::remove_dir(&run_folder));
+            planned
         });
         Ok(planned.await.expect("judging a plan does not panic"))
     }

@@ -8,6 +8,8 @@ use ow_model::{Cause, Disposition, Run, RunState, SlotKey, SlotRecord};
 pub(crate) enum Question {
     /// What became of the slot within these instants, both included.
     At { from: Timestamp, until: Timestamp },
+    /// What became of the task within these instants, such as a day.
+    Within { from: Timestamp, until: Timestamp },
     /// What happened last.
     Lately,
 }
@@ -52,6 +54,7 @@ impl Why<'_> {
             (Question::Lately, Some(key), _) => format!("{} {} skipped", self.slot(key), were(key)),
             (_, _, Some(told)) => self.became(told),
             (Question::At { from, .. }, _, None) => self.nothing_at(from),
+            (Question::Within { from, until }, _, None) => self.nothing_within(from, until),
             (Question::Lately, None, None) => {
                 format!("nothing was due since the task was made at {}", self.time(self.created_at))
             }
@@ -85,6 +88,24 @@ impl Why<'_> {
                 Some(told) => format!("nothing was due at {time}; before that, {}", self.became(told)),
                 None => format!("nothing was due at {time}"),
             },
+        }
+    }
+
+    fn nothing_within(&self, from: Timestamp, until: Timestamp) -> String {
+        let span = format!("from {} to {}", self.time(from), self.time(until));
+        match self.due {
+            Some(due) if due > self.accounted_until && due <= self.now && self.paused.is_some() => {
+                format!("the slot of {} was skipped", self.time(due))
+            }
+            Some(due) if due > self.now => format!("the slot of {} is still to come", self.time(due)),
+            Some(due) if due > self.accounted_until => {
+                format!("the slot of {} is due and about to be taken", self.time(due))
+            }
+            _ if until < self.created_at => {
+                format!("there was no such task {span}: it was made at {}", self.time(self.created_at))
+            }
+            _ if from > self.now => format!("no slot is due {span}"),
+            _ => format!("nothing was due {span}"),
         }
     }
 

@@ -85,6 +85,46 @@ fn what_a_step_prints_is_seen_while_it_runs() {
     assert!(shown.to_string().contains("listening\\nheard\\n"), "{shown}");
 }
 
+/// The first thing that a new user tries: a report of a folder that is not there yet.
+#[test]
+fn a_plan_needs_no_folder_that_only_a_run_would_make() {
+    let scratch = Scratch::new();
+    scratch.task("disks", "roots = [\"{work}/none-yet\"]\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"df\"] }\n");
+    let owd = scratch.start();
+    let plan = owd.owctl.json(&["task", "run", "--plan", "disks"]);
+    assert_eq!(plan["steps"][0]["verdict"], "allow", "{plan}");
+    assert!(fs::read_dir(scratch.path().join("data/runs")).expect("the runs").next().is_none(), "nothing stays");
+}
+
+/// A time on the wall is the task's own, and one that its clocks leave out is the instant after the gap.
+#[test]
+fn why_and_forecast_read_times_and_days_as_they_are_meant() {
+    let scratch = Scratch::new();
+    let step = "[[step]]\ntool = \"notify\"\nargs = { title = \"x\", text = \"y\" }\n";
+    scratch.task("gap", &format!("timezone = \"America/New_York\"\n[[trigger]]\nat = \"2037-03-08T02:30:00\"\n{step}"));
+    let owd = scratch.start();
+    for time in ["2037-03-08 02:30", "2037-03-08"] {
+        let why = owd.owctl.ok(&["why", "gap", time]);
+        assert!(why.contains("2037-03-08 03:00 is still to come"), "{time}: {why}");
+    }
+    let never = owd.owctl.ok(&["why", "gap", "2036-01-01"]);
+    assert!(never.contains("No slot is due from"), "{never}");
+    let day = owd.owctl.json(&["forecast", "--from", "2037-03-08", "--until", "2037-03-08"]);
+    assert_eq!(rows(&day).len(), 1, "{day}");
+    let turned = owd.owctl.run(&["forecast", "--from", "2037-03-08", "--until", "2037-03-01"]);
+    assert_eq!(turned.code, 2, "{}", turned.stderr);
+    assert!(turned.stderr.contains("is later than --until"), "{}", turned.stderr);
+}
+
+#[test]
+fn a_models_table_that_owd_would_not_start_with_is_told() {
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("config/models.toml"), "[bad").expect("a table");
+    let checked = ow_test_support::Owctl::of(scratch.path().to_owned()).run(&["config", "check"]);
+    assert_eq!(checked.code, 2, "{}{}", checked.stdout, checked.stderr);
+    assert!(checked.stderr.contains("models.toml"), "{}", checked.stderr);
+}
+
 #[test]
 fn a_plan_shows_what_would_ask_and_has_no_effect() {
     let scratch = reports();
@@ -170,7 +210,7 @@ fn a_forecast_goes_on_where_its_page_ended() {
     let owd = scratch.start();
     let asked = ["forecast", "--from", "2030-01-01", "--until", "2030-01-04"];
     let all = rows(&owd.owctl.json(&asked));
-    assert_eq!(all.len(), 6, "{all:?}");
+    assert_eq!(all.len(), 8, "both tasks, on each of the four days: {all:?}");
     let (mut found, mut cursor) = (vec![], None::<String>);
     loop {
         let mut args = [&asked[..], &["--limit", "4"]].concat();

@@ -1,6 +1,6 @@
 use axum::Json as Answer;
 use axum::extract::State;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{SignedDuration, Timestamp, civil};
 use ow_model::{Disposition, Run, RunId, SlotKey, SlotRecord, TaskState};
 use ow_protocol::WhyView;
@@ -55,7 +55,7 @@ pub(super) async fn why(
             if from > until {
                 return Err(Problem::bad_request("`from` is later than `until`"));
             }
-            (Question::Lately, api.store.slots(task.id, from, until, limit).await?)
+            (Question::Within { from, until }, api.store.slots(task.id, from, until, limit).await?)
         }
         (Some(_), _, _) => return Err(Problem::bad_request("`at` does not go together with `from` and `until`")),
     };
@@ -65,7 +65,7 @@ pub(super) async fn why(
             let earlier = latest(&api, &task, from, 1).await?;
             tell(&api, &task, earlier).await?.pop()
         }
-        Question::At { .. } | Question::Lately => None,
+        Question::At { .. } | Question::Within { .. } | Question::Lately => None,
     };
     let due = due_within(&task, question);
     let paused_all = api.store.stats().await?.paused_all;
@@ -113,7 +113,12 @@ fn moment(text: &str, zone: &TimeZone, now: Timestamp) -> Result<(Timestamp, Tim
             Problem::bad_request(format!("`at={text}` is not a time"))
                 .with_hint("write it as in `2026-03-29T09:00`, `09:00` or `2026-03-29T09:00:00+02:00`")
         })?;
-        zone.to_timestamp(local).map_err(|error| Problem::bad_request(format!("`at={text}`: {error}")))?
+        let shown = zone.to_timestamp(local).map_err(|error| Problem::bad_request(format!("`at={text}`: {error}")))?;
+        // A slot whose time a clock leaves out comes at the first instant after the gap.
+        match zone.to_ambiguous_timestamp(local).offset() {
+            AmbiguousOffset::Gap { .. } => zone.preceding(shown).next().map_or(shown, |change| change.timestamp()),
+            AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => shown,
+        }
     };
     let whole_minute = at.as_nanosecond().rem_euclid(60_000_000_000) == 0;
     let until = if whole_minute { at.checked_add(SignedDuration::from_millis(59_999)).unwrap_or(at) } else { at };
@@ -174,7 +179,12 @@ fn open_at(runs: &[Run], at: Timestamp) -> Option<Run> {
 
 /// The first slot that the present definition has in the span that is asked about.
 fn due_within(task: &TaskRow, question: Question) -> Option<Timestamp> {
-    let Question::At { from, until } = question else { return None };
+    let (from, until) = match question {
+        Question::At { from, until } => (from, until),
+        // What is past and has no record was not due by the definition that held then.
+        Question::Within { from, until } => (from.max(task.accounted_until), until),
+        Question::Lately => return None,
+    };
     let schedule = Schedule::compile(&task.spec, task.created_at).ok()?;
     let just_before = from.checked_sub(SignedDuration::from_nanos(1)).ok()?;
     schedule.next_after(just_before).filter(|at| *at <= until)

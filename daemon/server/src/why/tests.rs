@@ -246,6 +246,31 @@ fn where_there_is_no_record_the_answer_says_why_there_is_none() {
 }
 
 #[test]
+fn a_day_without_records_is_answered_by_its_own_hours() {
+    let day = |from: &str, until: &str, change: fn(&mut Why<'_>)| {
+        answer(Question::Within { from: at(from), until: at(until) }, &[], None, change)
+    };
+    assert_eq!(
+        day("2026-03-29T22:00:00Z", "2026-03-30T22:00:00Z", |why| why.due = Some(at("2026-03-30T07:00:00Z"))),
+        format!("The slot of 2026-03-30 09:00 is still to come.{TAIL}")
+    );
+    assert_eq!(
+        day("2031-01-01T00:00:00Z", "2031-01-02T00:00:00Z", |_| {}),
+        format!("No slot is due from 2031-01-01 01:00 to 2031-01-02 01:00.{TAIL}")
+    );
+    assert_eq!(
+        day("2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", |_| {}),
+        format!("Nothing was due from 2026-03-28 00:00 to 2026-03-29 00:00.{TAIL}")
+    );
+    assert_eq!(
+        day("2026-01-01T23:00:00Z", "2026-01-02T23:00:00Z", |_| {}),
+        format!(
+            "There was no such task from 2026-01-02 00:00 to 2026-01-03 00:00: it was made at 2026-03-01 11:00.{TAIL}"
+        )
+    );
+}
+
+#[test]
 fn the_outlook_says_what_comes_next_or_why_nothing_does() {
     let outlook = |change: fn(&mut Why<'_>)| answer(Question::Lately, &[], None, change);
     for (change, expected) in [
