@@ -150,8 +150,12 @@ impl Life {
         let defaults = self.config.task_defaults(&self.host);
         let standing = Arc::new(RwLock::new(Arc::new(Standing::new(self.config.clone(), defaults))));
         let checker = Arc::new(Checker { toolbox: Arc::clone(&toolbox) });
-        let tools = Arc::clone(&toolbox);
-        self.store.check_edits(Arc::new(move |tool, args| tools.tool(tool).map_or(Ok(()), |tool| tool.check(args))));
+        // The tools hold the store, which must end with the last of them.
+        let tools = Arc::downgrade(&toolbox);
+        self.store.check_edits(Arc::new(move |tool, args| {
+            let tools = tools.upgrade();
+            tools.as_deref().and_then(|tools| tools.tool(tool)).map_or(Ok(()), |tool| tool.check(args))
+        }));
         let check = {
             let (standing, checker) = (Arc::clone(&standing), Arc::clone(&checker));
             Arc::new(move |written: &Written<'_>, now: Timestamp| {
