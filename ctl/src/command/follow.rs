@@ -69,6 +69,9 @@ pub(crate) async fn to_the_end(
             write(&told.news(&run, context.clock(), out.paint));
         }
         if run.run.ended_at.is_some() {
+            if !out.is_json() {
+                write(&view::answer(&run, out.paint));
+            }
             break;
         }
         let about = format!("run:{}", run.run.id);

@@ -148,3 +148,41 @@ fn the_path_of_an_artifact_is_printed_as_it_is() {
     "#]]
     .assert_eq(&Owctl::to(&fake).run(["run", "open", "4k7", "9"]).shown());
 }
+
+#[test]
+fn an_agents_run_is_shown_with_its_calls_and_what_it_said() {
+    let mut agents = run("failed", 0);
+    let call = |position: u32, of: Value, tool: &str| {
+        json!({
+            "id": format!("{RUN}/{position}"), "position": position, "step": null, "sub_agent_of": of, "tool": tool,
+            "arguments": { "path": "a" }, "state": "done", "rule": "mode auto", "item": null,
+            "output": { "text": "hello" }, "error": null, "kept": [], "took_ms": 7,
+        })
+    };
+    agents["message"] = json!("all 3 model calls are used up");
+    agents["calls"] = json!([call(0, Value::Null, "read_file"), call(1, json!(0), "grep")]);
+    agents["answer"] = json!("So far:\n- one \u{1b}[2J file");
+    let fake = Fake::start().on("GET /v1/runs/4k7", Reply::json(&agents));
+    let shown = Owctl::to(&fake).run(["run", "show", "4k7"]).stdout;
+    let (_, made) = shown.split_once("ran for  1.2 s\n\n").expect("the run itself comes first");
+    expect![[r#"
+        call 0: read_file  done, 7 ms
+          path: a
+          by mode auto
+          | text: hello
+
+        call 1 of the sub-agent of call 0: grep  done, 7 ms
+          path: a
+          by mode auto
+          | text: hello
+
+        It made
+          1. /srv/re\u{202e}port.md (12 bytes)
+          2. message to ada
+
+        It last said
+        So far:
+        - one \u{1b}[2J file
+    "#]]
+    .assert_eq(made);
+}

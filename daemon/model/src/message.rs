@@ -88,6 +88,11 @@ pub struct Reply {
     pub private: Option<Value>,
 }
 
+impl Reply {
+    /// Calls of one reply that get positions and results. A reply with more of them is not run at all.
+    pub const MOST_CALLS: usize = 200;
+}
+
 /// A tool call as the model wrote it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -35,7 +35,7 @@ pub use rule::{NewRule, ProgramView, RuleTargetView, RuleView};
 pub use run::{ArtifactView, CallView, CauseView, FactView, RunDetail, RunView, SentView};
 pub use secret::SecretView;
 pub use session::{
-    AttachmentView, CallUse, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,
+    AttachmentView, CallUse, GrantView, MessageView, NewAttachment, NewMessage, NewSession, SentMessage, SessionExport,
     SessionSettings, SessionView, UsageView,
 };
 pub use status::{BackupRequest, BackupView, DamageView, PauseRequest, SlackView, StatusView, WarningView};

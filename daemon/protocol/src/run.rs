@@ -13,7 +13,8 @@ pub struct RunView {
     pub state: String,
     /// Why it ended so, or what it waits for.
     pub message: Option<String>,
-    /// For a failure: `step`, `timeout`, `unknown`, `template`, `unreachable`, `internal`.
+    /// For a failure: `step`, `timeout`, `unknown`, `template`, `unreachable`, `internal`, `iterations`, `loop`, `no-answer`,
+    /// `budget`, `model-…`.
     pub failure: Option<String>,
     /// The items that it waits for.
     pub items: Vec<String>,
@@ -41,6 +42,10 @@ pub struct CauseView {
 pub struct RunDetail {
     #[serde(flatten)]
     pub run: RunView,
+    /// What its agent said last: its report, or the best so far of a run that ended otherwise. A long one is cut, which it
+    /// says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     pub calls: Vec<CallView>,
     pub artifacts: Vec<ArtifactView>,
     pub events: Vec<Value>,
@@ -53,7 +58,11 @@ pub struct CallView {
     /// The call's id: `<run>/<position>`.
     pub id: String,
     pub position: u32,
-    pub step: u32,
+    /// The step that it is; absent for a call that an agent made.
+    pub step: Option<u32>,
+    /// The position of the call whose sub-agent made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_agent_of: Option<u32>,
     pub tool: String,
     pub arguments: Value,
     /// `waiting`, `parked`, `running`, `done`, `failed`, `refused`, `stopped`, `unknown`.

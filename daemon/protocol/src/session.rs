@@ -31,7 +31,7 @@ pub struct NewSession {
 pub struct SessionView {
     pub id: String,
     pub title: Option<String>,
-    /// `idle`, `queued`, `running`, `parked`, `interrupted`, `cancelled`.
+    /// `idle`, `queued`, `running`, `parked`, `interrupted`, `cancelled`; for a task's run also how it ended.
     pub state: String,
     /// What it waits for.
     pub message: Option<String>,
@@ -55,6 +55,21 @@ pub struct SessionView {
     /// Tokens so far. Only where one session is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
+    /// What people allowed it beyond single calls. Only where one session is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<GrantView>,
+    /// The task whose run it is: it can be read, and nothing can be said in it. Absent for a chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+/// What a person allowed a session for good.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct GrantView {
+    /// `tool`, `command`, `folder` (to read), `writable-folder`.
+    pub kind: String,
+    /// The tool's name, the command, the folder's path.
+    pub what: String,
 }
 
 /// Tokens of model calls, as the providers counted them.

@@ -1,6 +1,6 @@
 //! Finds what a text names: a whole id, a unique prefix, or a token.
 
-use ow_model::{Item, ItemId, Rule, Run, RunId, SessionId};
+use ow_model::{Item, ItemId, Rule, Run, RunId, SessionId, TaskName};
 use ow_protocol::ErrorCode;
 use ow_store::SessionRow;
 
@@ -35,6 +35,36 @@ pub(crate) async fn session(api: &Api, text: &str) -> Result<SessionRow, Problem
     };
     let id = only("session", text, &hits, missing)?;
     api.store.session(id).await?.ok_or_else(missing)
+}
+
+/// A chat, or the session of a run that an agent works in: what can be read and not spoken to.
+pub(crate) async fn readable(api: &Api, text: &str) -> Result<Readable, Problem> {
+    let missing = match session(api, text).await {
+        Ok(row) => return Ok(Readable { row, task: None }),
+        Err(problem) => problem,
+    };
+    let Ok(run) = run(api, text).await else { return Err(missing) };
+    let spec = api.store.revision(run.task, run.revision).await?;
+    let Some((spec, agent)) = spec.and_then(|spec| spec.agent.clone().map(|agent| (spec, agent))) else {
+        return Err(missing.with_hint(format!("it is a run of steps: owctl run show {}", run.id)));
+    };
+    let row = SessionRow {
+        title: spec.title.clone(),
+        mode: spec.mode,
+        model: agent.model,
+        active_at: run.ended_at.or(run.started_at).unwrap_or(run.created_at),
+        waiting: 0,
+        length: 0,
+        spec,
+        run,
+    };
+    Ok(Readable { task: Some(row.run.task_name.clone()), row })
+}
+
+/// A session with the task whose run it is.
+pub(crate) struct Readable {
+    pub(crate) row: SessionRow,
+    pub(crate) task: Option<TaskName>,
 }
 
 /// A chat, or the session of a task's run.

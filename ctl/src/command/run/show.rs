@@ -72,8 +72,7 @@ async fn full_outputs(owd: &mut Client, run: &RunDetail) -> Result<Vec<Output>, 
     for call in &run.calls {
         for (name, hash) in &call.kept {
             let bytes = owd.run_output(&run.run.id, hash).await?;
-            let step = crate::command::follow::step_number(call.step);
-            let head = format!("step {step}, {}:", escape::line(name));
+            let head = format!("{}, {}:", view::name(call), escape::line(name));
             outputs.push(Output { head, bytes });
         }
         // What was not cut stands in the view, which may have left lines out.
@@ -81,8 +80,7 @@ async fn full_outputs(owd: &mut Client, run: &RunDetail) -> Result<Vec<Output>, 
             for (name, value) in output {
                 let text = value.as_str().filter(|_| !call.kept.iter().any(|(kept, _)| kept == name));
                 if let Some(text) = text.filter(|text| text.lines().count() > 1) {
-                    let step = crate::command::follow::step_number(call.step);
-                    let head = format!("step {step}, {}:", escape::line(name));
+                    let head = format!("{}, {}:", view::name(call), escape::line(name));
                     outputs.push(Output { head, bytes: text.as_bytes().to_vec() });
                 }
             }

@@ -65,11 +65,28 @@ pub(crate) fn whole(detail: &RunDetail, clock: &Clock, paint: Paint) -> String {
             put!(text, "  {}\n", self::artifact(artifact));
         }
     }
+    text.push_str(&answer(detail, paint));
     text
 }
 
+/// What the run's agent said last, below all that led to it.
+pub(crate) fn answer(detail: &RunDetail, paint: Paint) -> String {
+    let Some(answer) = &detail.answer else { return String::new() };
+    let head = if detail.run.state == "succeeded" { "It answered" } else { "It last said" };
+    format!("\n{}\n{}\n", paint.in_colour(Colour::Bold, head), escape::block(answer.trim()))
+}
+
+/// What a call is known by: the step that it is, or its number among an agent's calls.
+pub(crate) fn name(call: &CallView) -> String {
+    match (call.step, call.sub_agent_of) {
+        (Some(step), _) => format!("step {}", step_number(step)),
+        (None, None) => format!("call {}", call.position),
+        (None, Some(of)) => format!("call {} of the sub-agent of call {of}", call.position),
+    }
+}
+
 fn call(call: &CallView, paint: Paint) -> String {
-    let head = format!("step {}: {}", step_number(call.step), escape::line(&call.tool));
+    let head = format!("{}: {}", name(call), escape::line(&call.tool));
     let mut text = format!("{}  {}", paint.in_colour(Colour::Bold, &head), paint.state(&call.state));
     if let Some(took) = call.took_ms {
         put!(text, ", {}", span(took));

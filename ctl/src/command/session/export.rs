@@ -6,13 +6,13 @@ use crate::failure::Failure;
 use crate::output::write;
 use crate::reference::Reference;
 
-/// Write all that was said, as Markdown; with --json as data
+/// Write all that was said in a chat or a run, as Markdown; with --json as data
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   owctl session export 4k7 > chat.md
   owctl session export 4k7 --json --to chat.json")]
 pub(crate) struct Export {
-    /// The session's id, or a unique beginning of it
+    /// The id of a chat or of a task's run, or a unique beginning of it
     session: Reference,
     /// Into this file instead of standard output; it must not exist
     #[arg(long, value_name = "FILE")]

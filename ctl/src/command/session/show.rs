@@ -1,4 +1,4 @@
-use ow_protocol::SessionView;
+use ow_protocol::{GrantView, SessionView};
 
 use crate::command::sent;
 use crate::context::Context;
@@ -9,7 +9,7 @@ use crate::reference::Reference;
 use crate::table::pairs;
 use crate::time::Clock;
 
-/// Show where a chat stands
+/// Show where a chat stands, or a run's session
 #[derive(Debug, clap::Args)]
 #[command(after_help = "What was said is in `owctl session export`.
 
@@ -17,7 +17,7 @@ Examples:
   owctl session show 4k7
   owctl session show 4k7 --sent 2 | jq .messages")]
 pub(crate) struct Show {
-    /// The session's id, or a unique beginning of it
+    /// The id of a chat or of a task's run, or a unique beginning of it
     session: Reference,
     /// What went to models instead: all requests, or the body of one exactly as it was sent
     #[arg(long, value_name = "N", num_args = 0..=1)]
@@ -45,10 +45,24 @@ fn in_words(session: &SessionView, clock: &Clock, paint: Paint) -> String {
     let model = session.model.as_deref().unwrap_or("the configured default");
     let mut rows = vec![
         ("session", escape::line(&session.id)),
+        ("task", escape::line(session.task.as_deref().unwrap_or_default())),
         ("state", state.into()),
         ("model", escape::line(model)),
         ("mode", escape::line(&session.mode)),
     ];
+    if session.task.is_none() {
+        rows.retain(|(name, _)| *name != "task");
+    }
+    for GrantView { kind, what } in &session.grants {
+        let what = escape::line(what);
+        let text = match kind.as_str() {
+            "tool" => format!("each call of {what}"),
+            "command" => format!("each time: {what}"),
+            "writable-folder" => format!("to read and write in {what}"),
+            _ => format!("to read in {what}"),
+        };
+        rows.push(("allowed", text.into()));
+    }
     if !session.roots.is_empty() {
         rows.push(("works in", escape::line(&session.roots.join(", ")).into_owned().into()));
     }
@@ -73,6 +87,13 @@ fn in_words(session: &SessionView, clock: &Clock, paint: Paint) -> String {
         let item = escape::line(item);
         put!(text, "Waits for you: owctl inbox show {item}\n");
     }
-    put!(text, "Go on: owctl chat --session {}\n", escape::line(&session.id));
+    let id = escape::line(&session.id);
+    if session.task.is_some() {
+        put!(text, "A task's run. What it did: owctl run show {id}; what was said: owctl session export {id}\n");
+    } else if session.state == "cancelled" {
+        put!(text, "It was removed. What was said, as long as its records are kept: owctl session export {id}\n");
+    } else {
+        put!(text, "Go on: owctl chat --session {id}\n");
+    }
     text
 }

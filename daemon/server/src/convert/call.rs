@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ow_model::{
     Answered, Artifact, BlobHash, Call, CallError, CallResult, Fact, Position, Reconciled, RecordedFact, Resolution,
@@ -8,27 +8,29 @@ use ow_protocol::{ArtifactView, CallView};
 use serde_json::Value;
 
 use super::path;
+use super::positions::Positions;
+use super::transcript::read_arguments;
 
-/// Folds a run's facts into its calls, in their order.
+/// Folds a run's facts into its calls, in their order: those of its steps, or those that its agent and sub-agents made.
 pub(crate) fn calls(run: &Run, facts: &[RecordedFact]) -> Vec<CallView> {
     let mut calls = BTreeMap::new();
+    let mut own = Positions::default();
+    let mut lent: HashMap<Position, Positions> = HashMap::new();
     for RecordedFact { seq: _, at: _, fact } in facts {
-        if let Fact::Rendered { step, call, holes: _ } = fact {
-            let Call { position, tool, args } = call;
-            let view = CallView {
-                id: format!("{}/{position}", run.id),
-                position: position.0,
-                step: *step,
-                tool: tool.to_string(),
-                arguments: args.clone(),
-                state: "waiting".into(),
-                rule: None,
-                item: None,
-                output: None,
-                error: None,
-                kept: vec![],
-                took_ms: None,
-            };
+        let (asked, sub_agent_of) = match fact {
+            Fact::Delegated { position, fact } => {
+                (lent.entry(*position).or_insert_with(|| own.of_sub_agent()).take(fact), Some(position.0))
+            }
+            _ => (vec![], None),
+        };
+        let asked = own.take(fact).into_iter().chain(asked);
+        for (position, call) in asked {
+            let view = CallView { sub_agent_of, ..wanted(run, position, &call.name, read_arguments(call)) };
+            calls.insert(position, view);
+        }
+        let fact = fact.bare();
+        if let Fact::Rendered { step, call: Call { position, tool, args }, holes: _ } = fact {
+            let view = CallView { step: Some(*step), ..wanted(run, *position, tool.as_str(), args.clone()) };
             calls.insert(*position, view);
         } else if let Some(view) = position(fact).and_then(|position| calls.get_mut(&position)) {
             apply(view, fact);
@@ -42,6 +44,24 @@ pub(crate) fn calls(run: &Run, facts: &[RecordedFact]) -> Vec<CallView> {
         }
     }
     calls
+}
+
+fn wanted(run: &Run, position: Position, tool: &str, arguments: Value) -> CallView {
+    CallView {
+        id: format!("{}/{position}", run.id),
+        position: position.0,
+        step: None,
+        sub_agent_of: None,
+        tool: tool.into(),
+        arguments,
+        state: "waiting".into(),
+        rule: None,
+        item: None,
+        output: None,
+        error: None,
+        kept: vec![],
+        took_ms: None,
+    }
 }
 
 const fn position(fact: &Fact) -> Option<Position> {
@@ -146,7 +166,7 @@ pub(crate) fn keeps(facts: &[RecordedFact], hash: BlobHash) -> bool {
 }
 
 fn results(facts: &[RecordedFact]) -> impl Iterator<Item = &CallResult> {
-    facts.iter().filter_map(|recorded| match &recorded.fact {
+    facts.iter().filter_map(|recorded| match recorded.fact.bare() {
         Fact::Done { result, .. } | Fact::Reconciled { found: Reconciled::Happened { result }, .. } => Some(result),
         _ => None,
     })

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use ow_model::{
-    Answered, Attachment, CallResult, Fact, Finish, HookReport, Input, Position, Purpose, Reconciled, RecordedFact,
-    Reply, ReplyCall, Resolution, Source, TurnOutcome, Usage,
+    Answered, Attachment, CallResult, Fact, Finish, HookReport, Input, Position, Reconciled, RecordedFact, Reply,
+    ReplyCall, Resolution, Source, TurnOutcome, Usage,
 };
 use ow_protocol::{AttachmentView, CallUse, MessageView, SessionView, UsageView};
 use serde_json::Value;
 
+use super::positions::Positions;
 use super::session::mode_word;
 use super::{failure_word, instant};
 use crate::limits::RESULT_SHOWN;
@@ -19,8 +20,7 @@ use crate::limits::RESULT_SHOWN;
 pub(crate) struct Transcript {
     /// The tools of the calls so far, by position.
     tools: HashMap<u32, String>,
-    next_position: u32,
-    purpose: Option<Purpose>,
+    positions: Positions,
     usage: UsageView,
 }
 
@@ -33,19 +33,24 @@ impl Transcript {
     /// The entry that a fact makes, if it makes one.
     pub(crate) fn fold(&mut self, recorded: &RecordedFact) -> Option<MessageView> {
         let RecordedFact { seq, at, fact } = recorded;
-        let view = self.view(fact)?;
+        let is_summary = self.positions.awaits_summary();
+        let calls = self.positions.take(fact);
+        if let (Fact::Replied { reply, .. }, true) = (fact, is_summary) {
+            self.spend(reply.usage);
+            return None;
+        }
+        let view = self.view(fact, &calls)?;
         Some(MessageView { seq: *seq, at: instant(*at), ..view })
     }
 
-    fn view(&mut self, fact: &Fact) -> Option<MessageView> {
+    fn view(&mut self, fact: &Fact, calls: &[(Position, &ReplyCall)]) -> Option<MessageView> {
         Some(match fact {
             Fact::Input { number: _, input } => input_view(input),
-            Fact::Asked { purpose, model: _, reserved: _, sent: _ } => {
-                self.purpose = Some(*purpose);
+            Fact::Asked { purpose: _, model: _, reserved: _, sent: _ } => {
                 self.usage.calls += 1;
                 return None;
             }
-            Fact::Replied { reply, .. } => return self.reply_view(reply),
+            Fact::Replied { reply, .. } => self.reply_view(reply, calls),
             Fact::Delegated { position: _, fact } => {
                 self.count(fact);
                 return None;
@@ -95,11 +100,7 @@ impl Transcript {
                 let what = if *stop { "the turn ends" } else { "the agent was told" };
                 notice(format!("it goes round in circles ({detector}): {evidence}; {what}"))
             }
-            Fact::BudgetReached { what } => {
-                // It takes a position of its own.
-                self.next_position += 1;
-                notice(format!("a budget is used up: {what}"))
-            }
+            Fact::BudgetReached { what } => notice(format!("a budget is used up: {what}")),
             Fact::BudgetRaised { times } => notice(format!("the budget is now {times} times what it was")),
             Fact::TurnInterrupted { by, partial } => {
                 let text = partial.clone().unwrap_or_default();
@@ -135,11 +136,8 @@ impl Transcript {
         })
     }
 
-    /// What a sub-agent's fact uses of what is the session's: tokens and positions.
+    /// What a sub-agent's fact uses of what is the session's.
     fn count(&mut self, fact: &Fact) {
-        if let Some(Position(position)) = fact.call() {
-            self.next_position = self.next_position.max(position + 1);
-        }
         match fact {
             Fact::Asked { .. } => self.usage.calls += 1,
             Fact::Replied { reply, .. } => self.spend(reply.usage),
@@ -154,37 +152,28 @@ impl Transcript {
         self.usage.output += output;
     }
 
-    fn reply_view(&mut self, reply: &Reply) -> Option<MessageView> {
-        let Reply { text, reasoning, calls, finish, usage, model, private: _ } = reply;
+    fn reply_view(&mut self, reply: &Reply, calls: &[(Position, &ReplyCall)]) -> MessageView {
+        let Reply { text, reasoning, calls: _, finish, usage, model, private: _ } = reply;
         self.spend(*usage);
-        let purpose = self.purpose.take();
-        if purpose == Some(Purpose::Summary) {
-            return None;
-        }
-        // The last call is made without tools; what a model asks for in it is not run.
-        let run = if purpose == Some(Purpose::Final) { [].as_slice() } else { calls.as_slice() };
-        let calls = run.iter().map(|call| self.call_use(call)).collect();
+        let calls = calls.iter().map(|(position, call)| self.call_use(position.0, call)).collect();
         let mut text = text.clone();
         match finish {
             Finish::Refusal if text.trim().is_empty() => text = "(the model refused to answer)".into(),
             Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Refusal => {}
         }
-        Some(MessageView {
+        MessageView {
             text,
             reasoning: reasoning.clone(),
             calls,
             model: Some(model.clone()),
             usage: usage.map(|Usage { input, cached, output }| UsageView { input, cached, output, calls: 1 }),
             ..entry("assistant")
-        })
+        }
     }
 
-    fn call_use(&mut self, call: &ReplyCall) -> CallUse {
-        let position = self.next_position;
-        self.next_position += 1;
+    fn call_use(&mut self, position: u32, call: &ReplyCall) -> CallUse {
         self.tools.insert(position, call.name.clone());
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
-        CallUse { position, tool: call.name.clone(), arguments }
+        CallUse { position, tool: call.name.clone(), arguments: read_arguments(call) }
     }
 
     fn of_call(&self, kind: &str, position: u32) -> MessageView {
@@ -227,6 +216,11 @@ impl Transcript {
         };
         MessageView { outcome: Some(outcome.into()), by, text, ..self.of_call("answered", position) }
     }
+}
+
+/// A call's arguments; as a text where the model wrote no JSON.
+pub(super) fn read_arguments(call: &ReplyCall) -> Value {
+    serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into())
 }
 
 fn entry(kind: &str) -> MessageView {
@@ -286,7 +280,7 @@ fn output_text(output: &Value) -> String {
 
 /// A session as a Markdown document.
 pub(crate) fn markdown(session: &SessionView, messages: &[MessageView]) -> String {
-    let mut text = format!("# {}\n\n", session.title.as_deref().unwrap_or("A chat"));
+    let mut text = format!("# {}\n\n", session.title.as_deref().or(session.task.as_deref()).unwrap_or("A chat"));
     let model = session.model.as_deref().unwrap_or("the default model");
     writeln!(text, "Session {}, begun {}, {model}, mode {}.", session.id, session.created_at, session.mode)
         .expect("a String takes all");

@@ -7,7 +7,7 @@ use ow_protocol::{Page, PageQuery, RunDetail, RunView};
 use ow_store::{RunFilter, TaskError};
 
 use crate::api::Api;
-use crate::convert::{artifacts, calls, event_value, fact_view, keeps, run_view};
+use crate::convert::{answer, artifacts, calls, event_value, fact_view, keeps, run_view};
 use crate::extract::{Path, Query, page, refuse_filters};
 use crate::find;
 use crate::guard::Caller;
@@ -44,6 +44,7 @@ pub(super) async fn show(
     let facts = api.store.journal(run.id).await?;
     let events = api.store.run_events(run.id).await?;
     Ok(Answer(RunDetail {
+        answer: answer(&run, &facts),
         calls: calls(&run, &facts),
         artifacts: artifacts(&facts),
         events: events.into_iter().map(event_value).collect(),

@@ -30,7 +30,7 @@ pub(super) async fn of_session(
     _caller: Caller,
     Path(text): Path<String>,
 ) -> Result<Answer<Page<SentView>>, Problem> {
-    list(&api, find::session(&api, &text).await?.run.id).await
+    list(&api, find::watchable(&api, &text).await?).await
 }
 
 pub(super) async fn body_of_run(
@@ -46,7 +46,7 @@ pub(super) async fn body_of_session(
     _caller: Caller,
     Path((text, number)): Path<(String, String)>,
 ) -> Result<Body, Problem> {
-    body(&api, find::session(&api, &text).await?.run.id, &number).await
+    body(&api, find::watchable(&api, &text).await?, &number).await
 }
 
 async fn list(api: &Api, run: RunId) -> Result<Answer<Page<SentView>>, Problem> {

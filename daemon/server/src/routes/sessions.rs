@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ow_engine::Command;
-use ow_model::{Attachment, Fact, Input, Mode, RunState, SessionId, Source};
+use ow_model::{Attachment, Fact, Input, Mode, RecordedFact, RunState, SessionId, Source};
 use ow_protocol::{
     ErrorCode, NewAttachment, NewMessage, NewSession, Page, PageQuery, SentMessage, SessionExport, SessionSettings,
     SessionView,
@@ -18,9 +18,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::api::Api;
 use crate::control::WantedSession;
-use crate::convert::{Transcript, markdown, mode_of, session_view};
+use crate::convert::{Transcript, grants, markdown, mode_of, session_view};
 use crate::extract::{Json, JsonOrDefault, Path, Query, page, refuse_filters};
-use crate::find;
+use crate::find::{self, Readable};
 use crate::guard::Caller;
 use crate::limits::{ATTACHMENTS_LIMIT, COMMAND_WAIT, EVENT_KEY_LIMIT, MESSAGE_LIMIT, WORKER_OPENS, WORKER_WAIT};
 use crate::problem::Problem;
@@ -70,12 +70,13 @@ pub(super) async fn show(
     _caller: Caller,
     Path(text): Path<String>,
 ) -> Result<Answer<SessionView>, Problem> {
-    let row = find::session(&api, &text).await?;
+    let found = find::readable(&api, &text).await?;
+    let facts = api.store.journal(found.row.run.id).await?;
     let mut transcript = Transcript::default();
-    for fact in api.store.journal(row.run.id).await? {
-        transcript.fold(&fact);
+    for fact in &facts {
+        transcript.fold(fact);
     }
-    Ok(Answer(session_view(&row, Some(transcript.usage()))))
+    Ok(Answer(whole_view(found, &facts, &transcript)))
 }
 
 pub(super) async fn remove(
@@ -286,11 +287,11 @@ pub(super) async fn export(
     Path(text): Path<String>,
     Query(ExportQuery { format }): Query<ExportQuery>,
 ) -> Result<Response, Problem> {
-    let row = find::session(&api, &text).await?;
+    let found = find::readable(&api, &text).await?;
     let mut transcript = Transcript::default();
-    let facts = api.store.journal(row.run.id).await?;
+    let facts = api.store.journal(found.row.run.id).await?;
     let messages: Vec<_> = facts.iter().filter_map(|fact| transcript.fold(fact)).collect();
-    let session = session_view(&row, Some(transcript.usage()));
+    let session = whole_view(found, &facts, &transcript);
     match format.as_deref() {
         None | Some("json") => Ok(Answer(SessionExport { session, messages }).into_response()),
         Some("markdown") => {
@@ -299,6 +300,16 @@ pub(super) async fn export(
         }
         Some(other) => Err(Problem::bad_request(format!("`format={other}` is no format: use `json` or `markdown`"))),
     }
+}
+
+/// A session with what only its journal says.
+fn whole_view(found: Readable, facts: &[RecordedFact], transcript: &Transcript) -> SessionView {
+    let Readable { mut row, task } = found;
+    row.length = u32::try_from(facts.len()).unwrap_or(u32::MAX);
+    let mut view = session_view(&row, Some(transcript.usage()));
+    view.grants = grants(&row.run, facts);
+    view.task = task.map(|task| task.to_string());
+    view
 }
 
 fn read_mode(word: &str) -> Result<Mode, Problem> {

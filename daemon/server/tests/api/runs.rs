@@ -1,5 +1,6 @@
 use ow_model::{
-    Artifact, BlobHash, CallErrorKind, CallResult, Fact, Hole, Intent, Outcome, Position, RunState, SessionId,
+    Artifact, BlobHash, CallErrorKind, CallResult, Fact, Finish, Hole, Intent, Outcome, Position, Purpose, Reply,
+    ReplyCall, RunState, SessionId, Usage,
 };
 use ow_store::{EndRequest, Store};
 use serde_json::{Value, json};
@@ -151,4 +152,117 @@ async fn runs_page_newest_first_by_task_and_state() {
             "{filter}"
         );
     }
+}
+
+fn asked(purpose: Purpose) -> Fact {
+    Fact::Asked { model: "stub:small".into(), purpose, reserved: Usage::default(), sent: None }
+}
+
+fn replied(text: &str, calls: &[(&str, &str)]) -> Fact {
+    let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+    let call =
+        |(name, arguments): &(&str, &str)| ReplyCall { id: None, name: (*name).into(), arguments: (*arguments).into() };
+    let reply = Reply {
+        text: text.into(),
+        reasoning: None,
+        calls: calls.iter().map(call).collect(),
+        finish,
+        usage: None,
+        model: "stub:small".into(),
+        private: None,
+    };
+    Fact::Replied { reply, sent: None }
+}
+
+fn admitted(position: u32) -> Fact {
+    Fact::Admitted { position: Position(position), rule: "mode auto".into(), by_rule: None, repeatable: true }
+}
+
+/// The journal of an agent that reads, has a sub-agent read, writes nonsense and reports.
+fn agents_facts(started: Fact) -> Vec<Fact> {
+    let of_it = |fact| Fact::Delegated { position: Position(1), fact: Box::new(fact) };
+    vec![
+        started,
+        asked(Purpose::Turn),
+        replied("I will look.", &[("read_file", r#"{"path":"a"}"#), ("delegate", "{}")]),
+        admitted(0),
+        intended(0),
+        done(0, CallResult::ok(json!({ "text": "hello" }))),
+        admitted(1),
+        intended(1),
+        of_it(asked(Purpose::Turn)),
+        of_it(replied("", &[("read_file", r#"{"path":"b"}"#)])),
+        of_it(admitted(2)),
+        of_it(intended(2)),
+        of_it(done(2, CallResult::ok(json!({ "text": "inner" })))),
+        of_it(asked(Purpose::Turn)),
+        of_it(replied("the sub-agent's report", &[])),
+        done(1, CallResult::ok(json!({ "report": "the sub-agent's report" }))),
+        asked(Purpose::Turn),
+        replied("", &[("write_file", "{half")]),
+        done(3, CallResult::failed(CallErrorKind::BadArguments, "not valid JSON")),
+        asked(Purpose::Summary),
+        replied("a summary", &[]),
+    ]
+}
+
+#[tokio::test]
+async fn an_agents_run_is_shown_with_the_calls_it_made_and_what_it_said() {
+    let daemon = Daemon::start();
+    let task = daemon.save("watcher", |spec| spec.agent = Some(ow_model::AgentSpec::default())).await;
+    let taken = daemon.begin(&task).await;
+    let run = taken.run.id;
+    let started = Fact::Started { cause: taken.run.cause.clone(), context: json!({}) };
+    let facts = agents_facts(started);
+    append(&daemon, run, &facts).await;
+    let mut client = daemon.client().await;
+    let shown = client.get(&format!("/v1/runs/{run}")).await.ok();
+    let calls: Vec<_> = shown["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| {
+            (call["tool"].clone(), call["state"].clone(), call["arguments"].clone(), call["sub_agent_of"].clone())
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            (json!("read_file"), json!("done"), json!({ "path": "a" }), Value::Null),
+            (json!("delegate"), json!("done"), json!({}), Value::Null),
+            (json!("read_file"), json!("done"), json!({ "path": "b" }), json!(1)),
+            (json!("write_file"), json!("failed"), json!("{half"), Value::Null),
+        ]
+    );
+    assert_eq!((&shown["calls"][0]["step"], &shown["calls"][0]["rule"]), (&Value::Null, &json!("mode auto")));
+    assert_eq!(shown["calls"][2]["output"], json!({ "text": "inner" }));
+    // Neither a summary nor a sub-agent's report is the agent's own word.
+    assert_eq!(shown["answer"], "I will look.");
+
+    let report = format!("{}\nall is well", "x".repeat(30_000));
+    let next = u32::try_from(facts.len()).unwrap();
+    let last = [
+        asked(Purpose::Turn),
+        replied(&report, &[]),
+        asked(Purpose::Turn),
+        Fact::ModelFailed {
+            kind: ow_model::ModelFailure::Unavailable,
+            message: "gone".into(),
+            partial: None,
+            sent: None,
+        },
+    ];
+    daemon.store.append(run, next, &last, None, daemon.now()).await.unwrap();
+    let shown = client.get(&format!("/v1/runs/{run}")).await.ok();
+    let answer = shown["answer"].as_str().unwrap();
+    assert!(answer.len() < 21_000 && answer.ends_with(&format!("[10012 more characters: owctl session export {run}]")));
+
+    // All of it is in the run's session, which can be read as a chat can.
+    let whole = client.get(&format!("/v1/sessions/{run}/export")).await.ok();
+    let texts: Vec<_> = whole["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    assert!(texts.contains(&&json!(report)), "{texts:?}");
+    let session = client.get(&format!("/v1/sessions/{run}")).await.ok();
+    assert_eq!((&session["task"], &session["state"]), (&json!("watcher"), &json!("running")));
+    client.post(&format!("/v1/sessions/{run}/messages"), &json!({ "text": "hello" })).await.error(404, "not_found");
+    client.delete(&format!("/v1/sessions/{run}")).await.error(404, "not_found");
 }

@@ -350,3 +350,44 @@ async fn a_call_in_json_keeps_its_number() {
     assert_eq!(export["messages"][1]["calls"][0]["arguments"], "{\"argv\":");
     assert_eq!(export["messages"][2]["tool"], "shell");
 }
+
+#[tokio::test]
+async fn a_chat_tells_what_it_was_allowed_for_good() {
+    let daemon = Daemon::start();
+    let mut client = daemon.client().await;
+    let (session, _) = create(&mut client, json!({})).await;
+    say(&mut client, session, "build it").await;
+    let next = take(&daemon, session).await;
+    let call = |name: &str, arguments: &str| ReplyCall { id: None, name: name.into(), arguments: arguments.into() };
+    let answered = |position: u32, answer: ow_model::Answer| Fact::Answered {
+        position: Position(position),
+        item: "0123456789abcdef".parse().unwrap(),
+        answered: ow_model::Answered::Resolved(ow_model::Resolution {
+            answer,
+            by: ow_model::AnswerBy { person: ow_model::Person("anna".into()), surface: ow_model::Surface::Socket },
+            at: daemon.now(),
+        }),
+    };
+    let mut facts = heard(&daemon, session).await;
+    let wanted = vec![
+        call("shell", r#"{"command":"cargo test"}"#),
+        call("write_file", "{}"),
+        call("shell", r#"{"argv":["touch","a"]}"#),
+        call("shell", r#"{"argv":["touch","b"]}"#),
+    ];
+    facts.extend([
+        asked(),
+        replied("", wanted),
+        answered(0, ow_model::Answer::AlwaysCommand),
+        answered(1, ow_model::Answer::AlwaysTool),
+        answered(2, ow_model::Answer::AlwaysCommand),
+        answered(3, ow_model::Answer::Once),
+        Fact::RootGranted { path: "/srv".into(), writable: true },
+    ]);
+    idle(&daemon, session, next, facts).await;
+    let grants = client.get(&format!("/v1/sessions/{session}")).await.ok()["grants"].clone();
+    let expected =
+        [("command", "cargo test"), ("tool", "write_file"), ("command", "touch a"), ("writable-folder", "/srv")];
+    assert_eq!(grants, json!(expected.map(|(kind, what)| json!({ "kind": kind, "what": what }))));
+    assert_eq!(client.get("/v1/sessions").await.ok()["rows"][0]["grants"], Value::Null);
+}

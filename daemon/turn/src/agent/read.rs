@@ -12,8 +12,7 @@ use super::setup::ToolKind;
 use super::turn::{AgentTurn, Checkpoint};
 use crate::Permission;
 
-/// Calls that one reply may hold.
-const MOST_CALLS: usize = 200;
+const MOST_CALLS: usize = Reply::MOST_CALLS;
 /// Characters that are kept of arguments that cannot be read.
 const JUNK: usize = 200;
 

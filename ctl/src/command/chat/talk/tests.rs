@@ -37,6 +37,8 @@ fn session(state: &str, items: &[&str]) -> SessionView {
         active_at: String::new(),
         length: 1,
         usage: None,
+        grants: vec![],
+        task: None,
     }
 }
 
