@@ -20,6 +20,7 @@ mod run;
 mod slot;
 mod span;
 mod task;
+mod told;
 mod wake;
 
 pub use audit::{AuditEffect, AuditEntry, Audited, Decided};
@@ -47,4 +48,5 @@ pub use task::{
     AfterEnd, AgentSpec, Budget, CatchUp, EventDelivery, MailFilter, Mode, Need, OnError, Overlap, PauseReason, Retry,
     Step, TaskId, TaskSource, TaskSpec, TaskState, Trigger, WatchKind, WhileParked,
 };
+pub use told::EventType;
 pub use wake::{Wake, WakeError};

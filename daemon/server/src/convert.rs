@@ -29,7 +29,7 @@ pub use item::shown_item;
 pub(crate) use item::{delivery_view, item_view};
 pub(crate) use preview::{allow_step, plan_step};
 pub(crate) use rule::{rule_view, target_of};
-pub(crate) use run::{event_value, failure_word, run_view};
+pub(crate) use run::{event_value, failure_word, run_view, sleeps_until};
 pub(crate) use session::{grants, mode_of, session_view};
 pub(crate) use slot::{disposition, slot_view};
 pub(crate) use status::{Status, backup_view, status_view};

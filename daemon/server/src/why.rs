@@ -185,7 +185,7 @@ impl Why<'_> {
             RunState::Parked { .. } => "; it waits for an answer".into(),
             RunState::Interrupted if self.halted => "; it was interrupted and goes on once work is resumed".into(),
             RunState::Interrupted => "; it was interrupted and goes on at the next start".into(),
-            RunState::Idle => "; it waits for a message".into(),
+            RunState::Idle => "; it sleeps until something happens".into(),
             RunState::Ended(ended) => match ended.outcome.word() {
                 "succeeded" => " and succeeded".into(),
                 word => format!(" and ended as {word}"),

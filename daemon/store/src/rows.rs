@@ -359,10 +359,7 @@ pub struct Retention {
 pub struct StreamEvent {
     pub position: u64,
     pub at: Timestamp,
-    /// `run.queued`, `run.running`, `run.parked`, `run.idle`, `run.ended`, `item.created`, `item.resolved`, `item.reminded`,
-    /// `item.escalated`, `item.delegated`, `item.expired`, `item.withdrawn`, `task.saved`, `task.paused`, `task.resumed`, `task.deleted`, `slot.skipped`,
-    /// `slot.missed`, `step.done`, `address.refused`, `session.created`, `session.said`, `session.renamed`, `session.removed`,
-    /// `owd.started`, `owd.paused`, `owd.resumed`.
+    /// An [`EventType`](ow_model::EventType)'s word.
     pub kind: String,
     /// What it is about: `task:<name>`, `run:<id>`, `item:<id>`, `session:<id>`, `owd`.
     pub target: String,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use ow_model::TaskState;
+use ow_model::{EventType, TaskState};
 use ow_schedule::watch::{Fingerprint, Hint};
 use ow_store::{PageRequest, StoreError, TaskError, TaskFilter};
 use tokio::sync::Notify;
@@ -189,7 +189,9 @@ impl Watcher {
                 Ok(Some(events)) => {
                     let Some(last) = events.last() else { return };
                     self.position = last.position;
-                    if events.iter().any(|event| matches!(event.kind.as_str(), "task.saved" | "task.deleted")) {
+                    if events.iter().any(|event| {
+                        matches!(EventType::of(&event.kind), Some(EventType::TaskSaved | EventType::TaskDeleted))
+                    }) {
                         self.stale = Some(Instant::now());
                     }
                 }

@@ -50,8 +50,14 @@ impl AgentCourse {
     /// The session was looked at while it sleeps, and nothing was said to it.
     pub(super) async fn sleep_on(&mut self, sleep: Sleep, stop: &Stop) -> Result<Onward, StoreError> {
         if sleep.until.is_some_and(|until| until <= self.engine().now()) {
-            let Sleep { note, .. } = sleep;
-            let text = if note.is_empty() { "It is time.".to_owned() } else { format!("It is time: {note}") };
+            let Sleep { note, on, .. } = sleep;
+            let on: Vec<String> = on.iter().map(ToString::to_string).collect();
+            let missed = match on.as_slice() {
+                [] => String::new(),
+                on => format!("; what you waited for, {}, did not happen", on.join(" or ")),
+            };
+            let to_do = if note.is_empty() { ".".to_owned() } else { format!(": {note}") };
+            let text = format!("It is time{missed}{to_do}");
             let input = Input { text, attachments: vec![], source: Source::Wake { note } };
             self.record(Fact::Input { number: None, input });
             return Ok(Onward::Continue);

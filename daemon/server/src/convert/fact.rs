@@ -5,6 +5,7 @@ use ow_model::{
 use ow_protocol::FactView;
 
 use super::instant;
+use super::run::slept_words;
 
 pub(crate) fn fact_view(recorded: &RecordedFact) -> FactView {
     let RecordedFact { seq, at, fact } = recorded;
@@ -182,11 +183,7 @@ fn agent_words(fact: &Fact) -> (&'static str, String) {
             let how = if *writable { "to read and write" } else { "to read" };
             ("root-granted", format!("{} was granted, {how}", path.display()))
         }
-        Fact::Slept { until, on, note: _ } => {
-            let until = until.map(|until| until.to_string());
-            let all: Vec<String> = until.into_iter().chain(on.iter().map(ToString::to_string)).collect();
-            ("slept", format!("sleeps until {}", all.join(" or ")))
-        }
+        Fact::Slept { until, on, note: _ } => ("slept", slept_words(*until, on)),
         Fact::Noticed { text } => ("noticed", text.clone()),
         _ => ("fact", String::new()),
     }

@@ -1,4 +1,7 @@
-use ow_model::{Cause, EndedRun, EventPayload, Failure, ModelFailure, NewEvent, Outcome, Run, RunState};
+use jiff::Timestamp;
+use ow_model::{
+    Cause, EndedRun, EventPayload, Fact, Failure, ModelFailure, NewEvent, Outcome, RecordedFact, Run, RunState, Wake,
+};
 use ow_protocol::{CauseView, RunView};
 use serde_json::{Value, json};
 
@@ -65,7 +68,7 @@ impl State {
                 Self { message: Some(format!("waits for {answers}{held}")), failure: None, items }
             }
             RunState::Interrupted => said("was stopped in the middle; goes on at the next start".into()),
-            RunState::Idle => said("waits for a message".into()),
+            RunState::Idle => said("sleeps until something happens".into()),
             RunState::Ended(EndedRun { outcome }) => match outcome {
                 Outcome::Succeeded => Self::default(),
                 Outcome::Failed { failure, message } => {
@@ -77,6 +80,21 @@ impl State {
             },
         }
     }
+}
+
+/// What a session that rests sleeps for, as its journal says it last.
+pub(crate) fn sleeps_until(state: &RunState, facts: &[RecordedFact]) -> Option<String> {
+    let rests = matches!(state, RunState::Idle | RunState::Queued { not_before: Some(_), .. });
+    match &facts.last()?.fact {
+        Fact::Slept { until, on, note: _ } if rests => Some(slept_words(*until, on)),
+        _ => None,
+    }
+}
+
+pub(crate) fn slept_words(until: Option<Timestamp>, on: &[Wake]) -> String {
+    let until = until.map(|until| until.to_string());
+    let all: Vec<String> = on.iter().map(ToString::to_string).chain(until).collect();
+    format!("sleeps until {}", all.join(" or "))
 }
 
 pub(crate) const fn failure_word(failure: Failure) -> &'static str {

@@ -22,6 +22,7 @@ pub(crate) fn session_view(row: &SessionRow, usage: Option<UsageView>) -> Sessio
     let shown = run_view(run);
     let message = match run.state {
         RunState::Queued { not_before: Some(until), .. } => Some(format!("sleeps until {until}")),
+        RunState::Idle => Some("waits for a message".into()),
         _ => shown.message,
     };
     SessionView {

@@ -11,6 +11,7 @@ use ow_protocol::{AttachmentView, CallUse, MessageView, SessionView, UsageView};
 use serde_json::Value;
 
 use super::positions::Positions;
+use super::run::slept_words;
 use super::session::mode_word;
 use super::{failure_word, instant};
 use crate::limits::RESULT_SHOWN;
@@ -114,11 +115,7 @@ impl Transcript {
                 let how = if *writable { "read and write in" } else { "read" };
                 notice(format!("it may {how} {}", path.display()))
             }
-            Fact::Slept { until, on, note: _ } => {
-                let until = until.map(|until| until.to_string());
-                let all: Vec<String> = until.into_iter().chain(on.iter().map(ToString::to_string)).collect();
-                notice(format!("it sleeps until {}", all.join(" or ")))
-            }
+            Fact::Slept { until, on, note: _ } => notice(format!("it {}", slept_words(*until, on))),
             Fact::Started { .. }
             | Fact::StepSkipped { .. }
             | Fact::Named { .. }

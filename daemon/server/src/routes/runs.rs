@@ -7,7 +7,7 @@ use ow_protocol::{Page, PageQuery, RunDetail, RunView};
 use ow_store::{RunFilter, TaskError};
 
 use crate::api::Api;
-use crate::convert::{answer, artifacts, calls, event_value, fact_view, keeps, run_view};
+use crate::convert::{answer, artifacts, calls, event_value, fact_view, keeps, run_view, sleeps_until};
 use crate::extract::{Path, Query, page, refuse_filters};
 use crate::find;
 use crate::guard::Caller;
@@ -43,13 +43,17 @@ pub(super) async fn show(
     let run = find::run(&api, &text).await?;
     let facts = api.store.journal(run.id).await?;
     let events = api.store.run_events(run.id).await?;
+    let mut shown = run_view(&run);
+    if let Some(sleeps) = sleeps_until(&run.state, &facts) {
+        shown.message = Some(sleeps);
+    }
     Ok(Answer(RunDetail {
         answer: answer(&run, &facts),
         calls: calls(&run, &facts),
         artifacts: artifacts(&facts),
         events: events.into_iter().map(event_value).collect(),
         facts: facts.iter().map(fact_view).collect(),
-        run: run_view(&run),
+        run: shown,
     }))
 }
 

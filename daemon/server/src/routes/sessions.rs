@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::api::Api;
 use crate::control::WantedSession;
-use crate::convert::{Transcript, grants, markdown, mode_of, session_view};
+use crate::convert::{Transcript, grants, markdown, mode_of, session_view, sleeps_until};
 use crate::extract::{Json, JsonOrDefault, Path, Query, page, refuse_filters};
 use crate::find::{self, Readable};
 use crate::guard::Caller;
@@ -307,6 +307,9 @@ fn whole_view(found: Readable, facts: &[RecordedFact], transcript: &Transcript) 
     let Readable { mut row, task } = found;
     row.length = u32::try_from(facts.len()).unwrap_or(u32::MAX);
     let mut view = session_view(&row, Some(transcript.usage()));
+    if let Some(sleeps) = sleeps_until(&row.run.state, facts) {
+        view.message = Some(sleeps);
+    }
     view.grants = grants(&row.run, facts);
     view.task = task.map(|task| task.to_string());
     view

@@ -266,3 +266,17 @@ async fn an_agents_run_is_shown_with_the_calls_it_made_and_what_it_said() {
     client.post(&format!("/v1/sessions/{run}/messages"), &json!({ "text": "hello" })).await.error(404, "not_found");
     client.delete(&format!("/v1/sessions/{run}")).await.error(404, "not_found");
 }
+
+#[tokio::test]
+async fn a_run_that_sleeps_says_until_what() {
+    let daemon = Daemon::start();
+    let task = daemon.save("watcher", |spec| spec.agent = Some(ow_model::AgentSpec::default())).await;
+    let run = daemon.begin(&task).await.run.id;
+    let on = vec![ow_model::Wake::Event("run.ended".into())];
+    let until = daemon.now() + jiff::SignedDuration::from_hours(1);
+    let slept = Fact::Slept { until: Some(until), on, note: String::new() };
+    let rest = ow_store::RestRequest { session: run, next: 0, facts: vec![slept], ran_for_ms: 1 };
+    daemon.store.sleep_run(&rest, Some(until), daemon.now()).await.unwrap();
+    let shown = daemon.client().await.get(&format!("/v1/runs/{run}")).await.ok();
+    assert_eq!(shown["message"], "sleeps until event run.ended or 2026-03-28T13:00:00Z");
+}

@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use ow_model::{
-    Answer, AnswerBy, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Resolution, Rule, RuleId, RuleScope,
-    RuleTarget, Span, TaskName,
+    Answer, AnswerBy, EventType, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Resolution, Rule, RuleId,
+    RuleScope, RuleTarget, Span, TaskName,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -93,7 +93,7 @@ pub(crate) fn delegate(
     let payload = json!({
         "task": item.task, "run": item.run, "title": item.title, "inbox": to, "by": by.person,
     });
-    tell_item(tx, "item.delegated", id, &payload, now)?;
+    tell_item(tx, EventType::ItemDelegated, id, &payload, now)?;
     if let Some(routing) = &routing {
         outbox::tell(tx, &Telling::of(id, Occasion::Delegated), routing, &mut Bundles::new(), now)?;
     }
@@ -232,7 +232,7 @@ fn remind(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreErr
         "task": item.task, "run": item.run, "title": item.title, "kind": items::kind_word(&item.kind),
         "reminded": item.reminded + 1,
     });
-    tell_item(tx, "item.reminded", item.id, &payload, now)?;
+    tell_item(tx, EventType::ItemReminded, item.id, &payload, now)?;
     let telling = Telling { number: item.reminded + 1, ..Telling::of(item.id, Occasion::Reminded) };
     let mut bundles = Bundles::new();
     for routing in &routings {
@@ -252,7 +252,7 @@ fn escalate(tx: &mut Tx<'_>, row: &ItemRow, now: Timestamp) -> Result<(), StoreE
     let told_at = outbox::told_at(routing.as_ref(), None, now);
     come_to(tx, item, to, routing.as_ref().and_then(|routing| routing.escalation.as_ref()), told_at)?;
     let payload = json!({ "task": item.task, "run": item.run, "title": item.title, "inbox": to });
-    tell_item(tx, "item.escalated", item.id, &payload, now)?;
+    tell_item(tx, EventType::ItemEscalated, item.id, &payload, now)?;
     let Some(routing) = routing else { return Ok(()) };
     outbox::tell(tx, &Telling::of(item.id, Occasion::Escalated), &routing, &mut Bundles::new(), now)
 }

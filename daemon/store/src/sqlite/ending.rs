@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use ow_model::{
-    AfterEnd, Artifact, Cause, EventId, EventKey, EventPayload, Fact, Failure, ItemKind, NewEvent, Outcome,
+    AfterEnd, Artifact, Cause, EventId, EventKey, EventPayload, EventType, Fact, Failure, ItemKind, NewEvent, Outcome,
     PauseReason, RunId, RunState, TaskId, TaskState,
 };
 use ow_schedule::{counts_toward_pause, failures_in_row};
@@ -108,7 +108,7 @@ pub(crate) fn finish(
     )?;
     tx.group.touch(run.id);
     let payload = json!({ "task": run.task_name, "outcome": outcome });
-    tell_run(tx, "run.ended", run.id, &payload, now)?;
+    tell_run(tx, EventType::RunEnded, run.id, &payload, now)?;
     let head = tasks::head(tx, run.task)?;
     if let (Some(head), Some(at)) = (&head, retry_at) {
         retry(tx, row, head, at, now)?;

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use ow_model::{
-    Answer, Answered, BlobHash, Fact, InboxBinding, InboxName, Item, ItemId, ItemKind, ItemState, Occasion, Position,
-    Resolution, RunState, Span,
+    Answer, Answered, BlobHash, EventType, Fact, InboxBinding, InboxName, Item, ItemId, ItemKind, ItemState, Occasion,
+    Position, Resolution, RunState, Span,
 };
 use rusqlite::{params, params_from_iter, types::Value};
 use serde_json::json;
@@ -126,7 +126,7 @@ pub(crate) fn park(tx: &mut Tx<'_>, request: &ParkRequest, now: Timestamp) -> Re
     if row.chat {
         sessions::note_active(tx, row.run.order, now)?;
     }
-    tell_run(tx, "run.parked", row.run.id, &json!({ "task": row.run.task_name, "items": ids }), now)?;
+    tell_run(tx, EventType::RunParked, row.run.id, &json!({ "task": row.run.task_name, "items": ids }), now)?;
     Ok(ids)
 }
 
@@ -198,7 +198,7 @@ fn insert(
         ],
     )?;
     let payload = json!({ "task": new.task, "run": new.run, "title": new.title, "kind": kind_word(&new.kind) });
-    tell_item(tx, "item.created", id, &payload, now)?;
+    tell_item(tx, EventType::ItemCreated, id, &payload, now)?;
     if let Some(routing) = routing {
         let telling = Telling { not_before, except: keys.except, ..Telling::of(id, Occasion::Asked) };
         outbox::tell(tx, &telling, &routing, bundles, now)?;
@@ -258,7 +258,7 @@ pub(crate) fn fold_except(
         "UPDATE items SET count = ?2, kind = ?3, run = ?4, run_id = ?5 WHERE ord = ?1",
         params![order, times, json(&kind), row.as_ref().map(|row| row.run.order), new.run.map(|run| run.to_string())],
     )?;
-    tell_item(tx, "item.created", id, &json!({ "task": new.task, "run": new.run, "count": times }), now)
+    tell_item(tx, EventType::ItemCreated, id, &json!({ "task": new.task, "run": new.run, "count": times }), now)
 }
 
 /// What a settled item does to the run that asked.
@@ -281,9 +281,13 @@ pub(crate) fn settle(
     let ItemRow { item, asked_by, remind_after: _, escalate_to: _ } = row;
     let (word, kind, answered) = match state {
         ItemState::Pending => return Ok(()),
-        ItemState::Resolved(resolution) => ("resolved", "item.resolved", Answered::Resolved(resolution.clone())),
-        ItemState::Expired { .. } => ("expired", "item.expired", Answered::Expired),
-        ItemState::Withdrawn { why, .. } => ("withdrawn", "item.withdrawn", Answered::Withdrawn { why: why.clone() }),
+        ItemState::Resolved(resolution) => {
+            ("resolved", EventType::ItemResolved, Answered::Resolved(resolution.clone()))
+        }
+        ItemState::Expired { .. } => ("expired", EventType::ItemExpired, Answered::Expired),
+        ItemState::Withdrawn { why, .. } => {
+            ("withdrawn", EventType::ItemWithdrawn, Answered::Withdrawn { why: why.clone() })
+        }
     };
     tx.change(
         "UPDATE items SET state = ?2, state_json = ?3, settled_at = ?4, remind_at = NULL, escalate_at = NULL
@@ -383,7 +387,7 @@ pub(crate) fn denied_by_person(view: &View<'_>, run: i64) -> Result<bool, StoreE
 
 pub(crate) fn tell_item(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     item: ItemId,
     payload: &serde_json::Value,
     now: Timestamp,

@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Fact, RecordedFact, RuleId, RunId, SessionId};
+use ow_model::{EventType, Fact, RecordedFact, RuleId, RunId, SessionId};
 use rusqlite::params;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ pub(crate) fn write(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestam
                 "task": row.run.task_name, "position": position, "took_ms": took_ms,
                 "error": result.error.as_ref().map(|error| &error.message),
             });
-            tell_run(tx, "step.done", row.run.id, &payload, now)?;
+            tell_run(tx, EventType::StepDone, row.run.id, &payload, now)?;
         }
     }
     tx.group.touch(row.run.id);

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use ow_model::{
-    Audited, Decided, EventKey, EventPayload, Fact, InboxName, ItemKind, NewEvent, Outcome, Position, RunState, TaskId,
-    TaskState,
+    Audited, Decided, EventKey, EventPayload, EventType, Fact, InboxName, ItemKind, NewEvent, Outcome, Position,
+    RunState, TaskId, TaskState,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<
     let interrupted = go_on(tx, now)?;
     outbox::begin_life(tx)?;
     fire_startup(tx, life, now)?;
-    tell(tx, "owd.started", "owd", &json!({ "life": life, "epoch": epoch, "interrupted": interrupted }), now)?;
+    tell(tx, EventType::OwdStarted, "owd", &json!({ "life": life, "epoch": epoch, "interrupted": interrupted }), now)?;
     Ok(Start { interrupted, last_seen, paused_all: paused_all(tx)?.is_some(), epoch })
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn pause_all(tx: &mut Tx<'_>, by: &str, now: Timestamp) -> Result<(),
     }
     set_meta(tx, "paused_all", by)?;
     set_meta(tx, "paused_at", &micros(now).to_string())?;
-    tell(tx, "owd.paused", "owd", &json!({ "by": by }), now)
+    tell(tx, EventType::OwdPaused, "owd", &json!({ "by": by }), now)
 }
 
 pub(crate) fn resume_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
@@ -196,7 +196,7 @@ pub(crate) fn resume_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreErr
     for row in in_states(tx, &["interrupted"])? {
         queue_again(tx, &row, false, now)?;
     }
-    tell(tx, "owd.resumed", "owd", &json!({}), now)
+    tell(tx, EventType::OwdResumed, "owd", &json!({}), now)
 }
 
 /// Whether the kill switch was thrown and opened again after a run was taken at `taken_at`.

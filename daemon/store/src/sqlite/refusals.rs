@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{ItemKind, RefusedAddress};
+use ow_model::{EventType, ItemKind, RefusedAddress};
 use serde_json::json;
 
 use super::items;
@@ -23,7 +23,7 @@ pub(crate) fn note(tx: &mut Tx<'_>, row: &RunRow, address: &RefusedAddress, now:
     set_meta(tx, COUNT, &count.to_string())?;
     let (run, task) = (row.run.id, &row.run.task_name);
     let payload = json!({ "task": task, "url": address.url, "hop": address.hop, "why": address.why });
-    tell_run(tx, "address.refused", run, &payload, now)?;
+    tell_run(tx, EventType::AddressRefused, run, &payload, now)?;
     let item = NewItem {
         task: Some(task.clone()),
         run: Some(run),

@@ -2,8 +2,8 @@ use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 use ow_model::{
-    Cause, Disposition, EndedRun, EventId, EventPayload, Need, Outcome, Overlap, RecordedFact, Run, RunId, RunState,
-    SlotKey, TaskId, TaskName, TaskSpec, WhileParked,
+    Cause, Disposition, EndedRun, EventId, EventPayload, EventType, Need, Outcome, Overlap, RecordedFact, Run, RunId,
+    RunState, SlotKey, TaskId, TaskName, TaskSpec, WhileParked,
 };
 use ow_schedule::by_hand;
 use rusqlite::{params, params_from_iter, types::Value};
@@ -163,13 +163,13 @@ pub(crate) fn create_run(tx: &mut Tx<'_>, new: &NewRun<'_>, now: Timestamp) -> R
         tx.change("UPDATE events SET state = 1 WHERE id = ?1", [event.0])?;
     }
     tx.group.ready |= not_before.is_none();
-    tell_run(tx, "run.queued", *id, &json!({ "task": task_name, "cause": cause }), now)?;
+    tell_run(tx, EventType::RunQueued, *id, &json!({ "task": task_name, "cause": cause }), now)?;
     Ok(order)
 }
 
 pub(crate) fn tell_run(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     run: RunId,
     payload: &serde_json::Value,
     now: Timestamp,
@@ -188,7 +188,7 @@ pub(crate) fn queue_again(tx: &mut Tx<'_>, row: &RunRow, answered: bool, now: Ti
     }
     tx.group.ready = true;
     let payload = json!({ "task": row.run.task_name, "answered": answered });
-    tell_run(tx, "run.queued", row.run.id, &payload, now)
+    tell_run(tx, EventType::RunQueued, row.run.id, &payload, now)
 }
 
 /// The states in which a run of a task counts whatever its rules: each with an index by task.
@@ -365,7 +365,7 @@ fn mark_running(
     run.state = RunState::Running;
     run.started_at = run.started_at.or(Some(now));
     tx.group.touch(run.id);
-    tell_run(tx, "run.running", run.id, &json!({ "task": run.task_name }), now)?;
+    tell_run(tx, EventType::RunRunning, run.id, &json!({ "task": run.task_name }), now)?;
     Ok(TakenRun { run, spec: spec.clone(), journal })
 }
 

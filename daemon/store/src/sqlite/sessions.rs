@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 use ow_model::{
-    Cause, Fact, Failure, Input, Mode, Outcome, RunId, RunState, TaskId, TaskName, TaskSource, TaskState, TurnOutcome,
+    Cause, EventType, Fact, Failure, Input, Mode, Outcome, RunId, RunState, TaskId, TaskName, TaskSource, TaskState,
+    TurnOutcome,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -50,7 +51,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, new: &NewSession, now: Timestamp) -> Resul
         ],
     )?;
     tx.change("INSERT INTO sessions (run, title, active_at) VALUES (?1, ?2, ?3)", params![order, title, micros(now)])?;
-    tell_session(tx, "session.created", id, &json!({ "task": definition.spec.name, "title": title }), now)?;
+    tell_session(tx, EventType::SessionCreated, id, &json!({ "task": definition.spec.name, "title": title }), now)?;
     Ok(id)
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn put(
         | RunState::Ended(_) => {}
     }
     tx.group.touch(session);
-    tell_session(tx, "session.said", session, &json!({ "number": number, "source": input.source }), now)?;
+    tell_session(tx, EventType::SessionSaid, session, &json!({ "number": number, "source": input.source }), now)?;
     Ok(Said { number, new: true })
 }
 
@@ -221,7 +222,7 @@ pub(crate) fn rest(
         params![order, state, maybe_micros(until)],
     )?;
     let payload = json!({ "task": row.run.task_name, "until": until });
-    tell_run(tx, "run.idle", *session, &payload, now)
+    tell_run(tx, EventType::RunIdle, *session, &payload, now)
 }
 
 /// Writes facts to a session that no worker has; false: one has it, and nothing was written. With `withdraw`, what it asks
@@ -258,7 +259,7 @@ pub(crate) fn rename(tx: &mut Tx<'_>, session: RunId, title: &str, now: Timestam
     let row = open_chat(tx, session)?;
     tx.change("UPDATE sessions SET title = ?2 WHERE run = ?1", params![row.run.order, title])?;
     tx.group.touch(session);
-    tell_session(tx, "session.renamed", session, &json!({ "title": title }), now)?;
+    tell_session(tx, EventType::SessionRenamed, session, &json!({ "title": title }), now)?;
     Ok(())
 }
 
@@ -276,7 +277,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, session: RunId, why: &str, now: Timestamp)
         params![row.run.task.0, json(&TaskState::Deleted { at: now }), micros(now)],
     )?;
     tx.change("DELETE FROM rules WHERE task_name = ?1", [row.run.task_name.as_str()])?;
-    tell_session(tx, "session.removed", session, &json!({}), now)?;
+    tell_session(tx, EventType::SessionRemoved, session, &json!({}), now)?;
     Ok(stop)
 }
 
@@ -303,7 +304,7 @@ pub(crate) fn note_active(tx: &Tx<'_>, order: i64, now: Timestamp) -> Result<(),
 
 fn tell_session(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     session: RunId,
     payload: &serde_json::Value,
     now: Timestamp,

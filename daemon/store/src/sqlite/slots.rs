@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use ow_model::{Disposition, EventKey, SlotKey, SlotRecord, TaskId};
+use ow_model::{Disposition, EventKey, EventType, SlotKey, SlotRecord, TaskId};
 use rusqlite::params;
 use serde_json::json;
 
@@ -33,8 +33,8 @@ pub(crate) fn record_slot(
     };
     write(tx, head, kind, key, disposition, now)?;
     let told = match disposition {
-        Disposition::Skipped { .. } => Some("slot.skipped"),
-        Disposition::Missed { .. } => Some("slot.missed"),
+        Disposition::Skipped { .. } => Some(EventType::SlotSkipped),
+        Disposition::Missed { .. } => Some(EventType::SlotMissed),
         Disposition::Fired { .. } | Disposition::Superseded { .. } | Disposition::Voided { .. } => None,
     };
     if let Some(kind) = told {

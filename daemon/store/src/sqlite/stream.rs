@@ -1,4 +1,5 @@
 use jiff::Timestamp;
+use ow_model::EventType;
 use rusqlite::params;
 use serde_json::Value;
 
@@ -10,14 +11,14 @@ use crate::{StoreError, StreamEvent};
 /// Tells watchers, in the transaction of the fact that they are told of.
 pub(crate) fn tell(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     target: &str,
     payload: &Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let position = tx.insert(
         "INSERT INTO stream (at, kind, target, payload) VALUES (?1, ?2, ?3, ?4)",
-        params![micros(now), kind, target, payload.to_string()],
+        params![micros(now), kind.word(), target, payload.to_string()],
     )?;
     tx.group.stream_head = Some(unsigned(position));
     wakes::on_event(tx, kind, target, payload, now)

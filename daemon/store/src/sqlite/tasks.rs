@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use ow_model::{InboxName, PauseReason, RunId, TaskId, TaskName, TaskSource, TaskSpec, TaskState, Trigger};
+use ow_model::{EventType, InboxName, PauseReason, RunId, TaskId, TaskName, TaskSource, TaskSpec, TaskState, Trigger};
 use ow_schedule::{Gate, Schedule, check_edited_triggers};
 use rusqlite::{params, params_from_iter, types::Value};
 use serde_json::json;
@@ -179,7 +179,7 @@ fn create(tx: &mut Tx<'_>, definition: &Definition, now: Timestamp) -> Result<Sa
     let task = TaskId(id);
     write_revision(tx, task, 1, definition, now)?;
     look_again(tx, task, now)?;
-    tell_task(tx, "task.saved", &definition.spec.name, &json!({ "revision": 1 }), now)?;
+    tell_task(tx, EventType::TaskSaved, &definition.spec.name, &json!({ "revision": 1 }), now)?;
     Ok(Saved { task, revision: 1, change: SaveChange::Created })
 }
 
@@ -199,7 +199,7 @@ fn revise(
         params![head.id.0, revision, micros(now)],
     )?;
     look_again(tx, head.id, now)?;
-    tell_task(tx, "task.saved", &head.name, &json!({ "revision": revision }), now)?;
+    tell_task(tx, EventType::TaskSaved, &head.name, &json!({ "revision": revision }), now)?;
     Ok(())
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn delete_task(tx: &mut Tx<'_>, name: &TaskName, now: Timestamp) -> R
          WHERE id = ?1",
         params![head.id.0, json(&TaskState::Deleted { at: now }), micros(now)],
     )?;
-    tell_task(tx, "task.deleted", name, &json!({}), now)?;
+    tell_task(tx, EventType::TaskDeleted, name, &json!({}), now)?;
     Ok(running)
 }
 
@@ -341,7 +341,7 @@ pub(crate) fn write_pause(
          WHERE id = ?1",
         params![head.id.0, json(&state), micros(now)],
     )?;
-    tell_task(tx, "task.paused", &head.name, &json!({ "reason": reason }), now)
+    tell_task(tx, EventType::TaskPaused, &head.name, &json!({ "reason": reason }), now)
 }
 
 pub(crate) fn resume_task(tx: &mut Tx<'_>, name: &TaskName, now: Timestamp) -> Result<(), TaskError> {
@@ -356,7 +356,7 @@ pub(crate) fn resume_task(tx: &mut Tx<'_>, name: &TaskName, now: Timestamp) -> R
         params![head.id.0, json(&TaskState::Active), micros(now)],
     )?;
     look_again(tx, head.id, now)?;
-    tell_task(tx, "task.resumed", name, &json!({}), now)?;
+    tell_task(tx, EventType::TaskResumed, name, &json!({}), now)?;
     Ok(())
 }
 
@@ -373,7 +373,7 @@ pub(crate) fn gate(view: &View<'_>, head: &Head) -> Result<Gate, StoreError> {
 
 fn tell_task(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     name: &TaskName,
     payload: &serde_json::Value,
     now: Timestamp,

@@ -1,7 +1,7 @@
 //! What sleeping sessions wait for.
 
 use jiff::Timestamp;
-use ow_model::{Input, SessionId, Wake};
+use ow_model::{EventType, Input, SessionId, Wake};
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -29,12 +29,12 @@ pub(crate) fn forget(tx: &mut Tx<'_>, run: i64) -> Result<(), StoreError> {
 /// Wakes those who wait for such an event, in the transaction that tells of it. Nobody waits for what he does himself.
 pub(crate) fn on_event(
     tx: &mut Tx<'_>,
-    kind: &str,
+    kind: EventType,
     target: &str,
     payload: &Value,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let what = Wake::Event(kind.to_owned()).to_string();
+    let what = Wake::Event(kind.to_string()).to_string();
     let waiting: Vec<i64> = tx.column("SELECT run FROM wakes WHERE what = ?1", [what])?;
     for order in waiting {
         let Some(row) = run_at(tx, order)? else { continue };
@@ -43,8 +43,8 @@ pub(crate) fn on_event(
         }
         // First of all: what is told of the waking must not wake it again.
         forget(tx, order)?;
-        let text = json!({ "type": kind, "target": target, "payload": payload }).to_string();
-        let input = Input { text, attachments: vec![], source: ow_model::Source::Event { kind: kind.to_owned() } };
+        let text = json!({ "type": kind.word(), "target": target, "payload": payload }).to_string();
+        let input = Input { text, attachments: vec![], source: ow_model::Source::Event { kind: kind.to_string() } };
         sessions::put(tx, &row, &input, None, now)?;
     }
     Ok(())

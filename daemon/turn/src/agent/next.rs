@@ -85,7 +85,9 @@ impl AgentTurn {
             }
             CallState::Parked(item) => AgentEffect::Wait { items: vec![(open.position, *item)] },
             CallState::Asleep => AgentEffect::AwaitInput,
-            CallState::Wanted(_) | CallState::Admitted { .. } => own::perform(open, batch.at),
+            CallState::Wanted(_) | CallState::Admitted { .. } => {
+                own::perform(open, batch.at, self.setup.spec.item_expiry)
+            }
             CallState::Intended { .. } | CallState::Uncertain(_) | CallState::Settled(_) => {
                 AgentEffect::Wait { items: vec![] }
             }

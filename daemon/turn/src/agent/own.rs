@@ -1,7 +1,9 @@
 //! Tools that the turn itself performs: they ask a person, note, sleep or delegate.
 
 use jiff::Timestamp;
-use ow_model::{Answer, CallErrorKind, CallResult, Fact, ItemKind, Mode, Position, Question, Resolution, Span, Wake};
+use ow_model::{
+    Answer, CallErrorKind, CallResult, EventType, Fact, ItemKind, Mode, Position, Question, Resolution, Span, Wake,
+};
 use serde_json::{Value, json};
 
 use super::batch::OpenCall;
@@ -95,7 +97,18 @@ pub(super) fn check(kind: ToolKind, args: &Value, at: Timestamp) -> Result<(), S
         },
         ToolKind::WakeOn => {
             until(args, at)?;
-            if wakes(args).is_empty() { Err("`job` or `event` is missing: what to wake on".into()) } else { Ok(()) }
+            let wakes = wakes(args);
+            if wakes.is_empty() {
+                return Err("`job` or `event` is missing: what to wake on".into());
+            }
+            let never = |wake: &&Wake| matches!(wake, Wake::Event(kind) if EventType::of(kind).is_none());
+            match wakes.iter().find(never) {
+                Some(unknown) => {
+                    let known: Vec<&str> = EventType::ALL.iter().map(|kind| kind.word()).collect();
+                    Err(format!("no {unknown} ever comes; the types of events are: {}", known.join(", ")))
+                }
+                None => Ok(()),
+            }
         }
         ToolKind::SubAgent if word(args, "goal").trim().is_empty() => Err("`goal` is empty".into()),
         _ => Ok(()),
@@ -103,7 +116,7 @@ pub(super) fn check(kind: ToolKind, args: &Value, at: Timestamp) -> Result<(), S
 }
 
 /// Has the turn's own tool performed.
-pub(super) fn perform(open: &OpenCall, at: Timestamp) -> AgentEffect {
+pub(super) fn perform(open: &OpenCall, at: Timestamp, longest: Span) -> AgentEffect {
     let position = open.position;
     let args = open.call.as_ref().map_or(&Value::Null, |call| &call.args);
     match (open.kind, open.call.clone()) {
@@ -119,7 +132,7 @@ pub(super) fn perform(open: &OpenCall, at: Timestamp) -> AgentEffect {
             AgentEffect::Ask { position, kind: ItemKind::Directory { path: path.into(), writable, reason } }
         }
         (ToolKind::SleepUntil | ToolKind::WakeOn, _) => {
-            let Sleep { position, until, on, note } = sleep(open, at);
+            let Sleep { position, until, on, note } = sleep(open, at, longest);
             AgentEffect::Sleep { position, until, on, note }
         }
         (ToolKind::SubAgent, Some(call)) => {
@@ -134,9 +147,10 @@ pub(super) fn perform(open: &OpenCall, at: Timestamp) -> AgentEffect {
     }
 }
 
-pub(super) fn sleep(open: &OpenCall, at: Timestamp) -> Sleep {
+/// What the call sleeps for: where it names no end, at most for `longest`, since what it waits for may never happen.
+pub(super) fn sleep(open: &OpenCall, at: Timestamp, longest: Span) -> Sleep {
     let args = open.call.as_ref().map_or(&Value::Null, |call| &call.args);
-    let until = until(args, at).ok().flatten();
+    let until = until(args, at).ok().flatten().or_else(|| at.checked_add(longest.signed()).ok());
     Sleep { position: open.position, until, on: wakes(args), note: word(args, "note").to_owned() }
 }
 

@@ -351,7 +351,7 @@ impl AgentTurn {
     pub fn sleep(&self) -> Option<Sleep> {
         let batch = self.batch.as_ref()?;
         let open = batch.open().find(|open| matches!(open.state, CallState::Asleep))?;
-        Some(super::own::sleep(open, batch.at))
+        Some(super::own::sleep(open, batch.at, self.setup.spec.item_expiry))
     }
 
     pub(super) fn is_chat(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ow_model::{AgentSpec, Answer, ItemKind, Mode, Outcome, Position, Source};
+use ow_model::{AgentSpec, Answer, Fact, ItemKind, Mode, Outcome, Position, Source};
 use ow_turn::AgentEffect;
 use serde_json::json;
 
@@ -101,4 +101,21 @@ fn the_list_of_what_is_to_do_is_kept_and_a_sub_agent_returns_its_report() {
     assert_eq!(world.run(), SUCCEEDED);
     assert_eq!(world.turn.todo(), &items);
     assert_eq!((world.result(0), world.result(1)), ("noted: 2 to do, 1 of them done", "find it"));
+}
+
+#[test]
+fn an_event_that_owd_never_tells_of_is_refused_and_those_it_has_are_named() {
+    let mut world = World::task([one("wake_on", &json!({ "event": "run.endet", "note": "look" })), text("ok")]);
+    assert_eq!(world.run(), SUCCEEDED);
+    let result = world.result(0);
+    assert!(result.contains("no event run.endet ever comes") && result.contains("run.ended, "), "{result}");
+}
+
+#[test]
+fn what_is_waited_for_without_an_end_is_waited_for_as_long_as_an_item_at_most() {
+    let mut world = World::task([one("wake_on", &json!({ "event": "run.ended", "note": "look" })), text("ok")]);
+    assert_eq!(world.run(), Rest::Idle);
+    let asked = world.journal.iter().find(|recorded| matches!(recorded.fact, Fact::Replied { .. })).expect("a reply");
+    let until = asked.at + spec(AgentSpec::default()).item_expiry.signed();
+    assert_eq!(world.turn.sleep().expect("asleep").until, Some(until));
 }
