@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::doubt::{is_doubt, is_limit};
 use crate::languages::LANGUAGES;
@@ -12,6 +13,16 @@ use crate::words::{Piece, What, folded, pieces};
 /// mark and a comment that holds no allow phrase of its own. Everything else is neither.
 #[derive(Clone, Debug)]
 pub struct Phrases {
+    built_in: &'static LazyLock<BuiltIn>,
+    own_allow: Vec<Phrase>,
+    own_deny: Vec<Phrase>,
+}
+
+/// Those of [`LANGUAGES`], made of their patterns once, when the first reply is read.
+static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
+
+#[derive(Debug)]
+struct BuiltIn {
     allow: Vec<Phrase>,
     deny: Vec<Phrase>,
     closing: Vec<Phrase>,
@@ -50,6 +61,12 @@ impl std::error::Error for PhraseError {}
 
 impl Default for Phrases {
     fn default() -> Self {
+        Self { built_in: &BUILT_IN, own_allow: vec![], own_deny: vec![] }
+    }
+}
+
+impl BuiltIn {
+    fn new() -> Self {
         let all = |of: fn(&crate::Language) -> &'static [&'static str]| {
             LANGUAGES.iter().flat_map(of).map(|pattern| Phrase::pattern(pattern)).collect()
         };
@@ -76,24 +93,24 @@ impl Phrases {
         for phrase in allow {
             let plain = Phrase::plain(phrase)?;
             let words = pieces(phrase);
-            if phrases.deny.iter().any(|denies| denies.longest(&words) == Some(words.len())) {
+            if longest(phrases.deny(), &words) == Some(words.len()) {
                 return Err(PhraseError::Both { phrase: phrase.clone() });
             }
             if phrases.is_polite(&words) || words.iter().all(is_doubtful) {
                 return Err(PhraseError::Unclear { phrase: phrase.clone() });
             }
-            phrases.allow.push(plain);
+            phrases.own_allow.push(plain);
         }
         for phrase in deny {
             let plain = Phrase::plain(phrase)?;
             let words = pieces(phrase);
-            if phrases.allow.iter().any(|allows| allows.longest(&words) == Some(words.len())) {
+            if longest(phrases.allow(), &words) == Some(words.len()) {
                 return Err(PhraseError::Both { phrase: phrase.clone() });
             }
             if phrases.is_polite(&words) {
                 return Err(PhraseError::Unclear { phrase: phrase.clone() });
             }
-            phrases.deny.push(plain);
+            phrases.own_deny.push(plain);
         }
         Ok(phrases)
     }
@@ -103,30 +120,38 @@ impl Phrases {
         [self.closes(words), self.greets(words)].contains(&Some(words.len()))
     }
 
+    fn allow(&self) -> impl Iterator<Item = &Phrase> {
+        self.built_in.allow.iter().chain(&self.own_allow)
+    }
+
+    fn deny(&self) -> impl Iterator<Item = &Phrase> {
+        self.built_in.deny.iter().chain(&self.own_deny)
+    }
+
     /// How many pieces an allow phrase takes at the beginning; the longest.
     pub(crate) fn allows(&self, pieces: &[Piece]) -> Option<usize> {
-        longest(&self.allow, pieces).or_else(|| sign(pieces, &ALLOW_SIGNS))
+        longest(self.allow(), pieces).or_else(|| sign(pieces, &ALLOW_SIGNS))
     }
 
     pub(crate) fn denies(&self, pieces: &[Piece]) -> Option<usize> {
-        longest(&self.deny, pieces).or_else(|| sign(pieces, &DENY_SIGNS))
+        longest(self.deny(), pieces).or_else(|| sign(pieces, &DENY_SIGNS))
     }
 
     pub(crate) fn closes(&self, pieces: &[Piece]) -> Option<usize> {
-        longest(&self.closing, pieces)
+        longest(&self.built_in.closing, pieces)
     }
 
     pub(crate) fn greets(&self, pieces: &[Piece]) -> Option<usize> {
-        longest(&self.greeting, pieces)
+        longest(&self.built_in.greeting, pieces)
     }
 
     /// What is too vague for a yes, and enough to make a no unclear.
     pub(crate) fn agrees(&self, pieces: &[Piece]) -> Option<usize> {
-        longest(&self.agreement, pieces)
+        longest(&self.built_in.agreement, pieces)
     }
 
     pub(crate) fn has_no_objection(&self, pieces: &[Piece]) -> bool {
-        longest(&self.no_objection, pieces).is_some()
+        longest(&self.built_in.no_objection, pieces).is_some()
     }
 }
 
@@ -174,8 +199,8 @@ fn sign(pieces: &[Piece], signs: &[char]) -> Option<usize> {
     matches!(pieces.first()?.what, What::Sign(sign) if signs.contains(&sign)).then_some(1)
 }
 
-fn longest(phrases: &[Phrase], pieces: &[Piece]) -> Option<usize> {
-    phrases.iter().filter_map(|phrase| phrase.longest(pieces)).max()
+fn longest<'a>(phrases: impl IntoIterator<Item = &'a Phrase>, pieces: &[Piece]) -> Option<usize> {
+    phrases.into_iter().filter_map(|phrase| phrase.longest(pieces)).max()
 }
 
 /// Words in a row; each slot is one of several wordings and may be left out.
