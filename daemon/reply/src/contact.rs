@@ -369,7 +369,12 @@ mod tests {
 
     fn contact(line: &str, named: bool) -> bool {
         let names = ["alex".to_owned(), "meyer".to_owned()];
-        is_contact(line, named, &Signer { names: &names, domain: "example.org" }, &Phrases::default())
+        is_contact(
+            line,
+            named,
+            &Signer { names: &names, domain: "example.org", ..Signer::default() },
+            &Phrases::default(),
+        )
     }
 
     #[test]

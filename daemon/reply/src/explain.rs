@@ -250,7 +250,7 @@ fn typed(text: &str, name: &str, context: &Context<'_>) -> Explained {
         None => context.kind,
     };
     let names = names_of(name, "");
-    let signer = Signer { names: &names, domain: "" };
+    let signer = Signer { names: &names, ..Signer::default() };
     said(token, read_of(without_tokens(&split.new).as_str(), kind, &signer, context.phrases))
 }
 
@@ -277,24 +277,27 @@ fn mailed(mail: &Mail, from: Option<&Sender>, context: &Context<'_>) -> Explaine
         Ok(kind) => kind,
         Err((cause, why)) => return Explained { comment: comment(&mail.plain), ..nothing(cause, Some(token), why) },
     };
-    let signer = from.map_or(Signer { names: &[], domain: "" }, |from| Signer {
+    let signer = from.map_or(Signer::default(), |from| Signer {
         names: &from.names,
         domain: from.address.rsplit('@').next().unwrap_or_default(),
+        writes_to: &mail.to_names,
     });
-    let reading = |split: &Split| read_of(without_tokens(&split.new).as_str(), kind, &signer, context.phrases);
-    let plain = reading(&mail.plain);
-    let Some(rich) = mail.rich.as_ref().map(reading) else {
-        return if mail.unreadable {
-            said(Some(token), doubted(plain, "there is more to it than can be read here"))
-        } else {
-            said(Some(token), plain)
-        };
+    let read = |split: &Split| read_of(without_tokens(&split.new).as_str(), kind, &signer, context.phrases);
+    // Of HTML alone nobody can tell whether it quotes there; a plain form beside it has marks.
+    let alone = |split: &Split| {
+        let reading = read(split);
+        if split.perhaps { doubted(reading, "what it says stands in an element for quotes") } else { reading }
     };
+    let plain = alone(&mail.plain);
     let only_rich = plain.comment.is_none() && plain.decision == Decision::None;
-    let agreed = if only_rich { rich } else { agreed(plain, &rich) };
+    let reading = match &mail.rich {
+        None => plain,
+        Some(rich) if only_rich => alone(rich),
+        Some(rich) => agreed(plain, &read(rich)),
+    };
     said(
         Some(token),
-        if mail.unreadable { doubted(agreed, "there is more to it than can be read here") } else { agreed },
+        if mail.unreadable { doubted(reading, "there is more to it than can be read here") } else { reading },
     )
 }
 

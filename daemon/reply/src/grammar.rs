@@ -41,7 +41,7 @@ pub struct Reading {
 /// any, no name signs.
 #[must_use]
 pub fn read(text: &str, kind: &Kind, names: &[String], phrases: &Phrases) -> Reading {
-    read_of(text, kind, &Signer { names, domain: "" }, phrases)
+    read_of(text, kind, &Signer { names, ..Signer::default() }, phrases)
 }
 
 /// The same of a sender of whom more is known.
@@ -108,7 +108,10 @@ fn said(text: &str) -> Vec<Said<'_>> {
 fn approves(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> bool {
     const SIGNED_LINES: usize = 10;
     let said = said(text);
-    let body = &said[greeted(&said, phrases)..];
+    let greeting = usize::from(greets(&said, phrases, |word| {
+        signer.writes_to.iter().any(|name| name == word) || is_greeted(word)
+    }));
+    let body = &said[greeting..];
     let mut approved = false;
     let mut signed = 0;
     let mut named = false;
@@ -147,14 +150,22 @@ fn approves(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> bool {
     approved
 }
 
-/// Lines taken by a greeting: `Hi Agent,` and no more on its line.
-fn greeted(said: &[Said<'_>], phrases: &Phrases) -> usize {
+/// Who is greeted where nobody's name is known: a program, or all who read it. A word that is not here may be what is wanted.
+fn is_greeted(word: &str) -> bool {
+    const GREETED: &str = "\
+        agent all assistant bot everybody everyone folks owd robot team there \
+        alle zusammen équipe tous toutes equipo todos todas equipe tutti allemaal allen wszystkim zespole";
+    GREETED.split_whitespace().any(|known| known == word)
+}
+
+/// Whether the first of several lines is a greeting, `Hi Agent,`, and no more; `known` says whom it may name.
+fn greets(said: &[Said<'_>], phrases: &Phrases, known: impl Fn(&str) -> bool) -> bool {
     const NAMES: usize = 3;
-    let Some(first) = said.first() else { return 0 };
-    let Some(taken) = phrases.greets(&first.pieces) else { return 0 };
+    let Some(first) = said.first() else { return false };
+    let Some(taken) = phrases.greets(&first.pieces) else { return false };
     let mut rest = first.pieces[taken..].iter().peekable();
     let mut names = 0;
-    while rest.next_if(|piece| matches!(&piece.what, What::Word(_))).is_some() {
+    while rest.next_if(|piece| matches!(&piece.what, What::Word(word) if known(word))).is_some() {
         names += 1;
     }
     rest.next_if(|piece| matches!(piece.what, What::Mark(',' | '!' | '.')));
@@ -164,7 +175,7 @@ fn greeted(said: &[Said<'_>], phrases: &Phrases) -> usize {
     });
     let addressed = &first.text[first.pieces[taken - 1].end..];
     let doubted = doubts(addressed) || limits(addressed);
-    usize::from(rest.next().is_none() && names <= NAMES && !decides && !doubted && said.len() > 1)
+    rest.next().is_none() && names <= NAMES && !decides && !doubted && said.len() > 1
 }
 
 /// What stands in a line after its allow phrases and their marks; none if it does not begin with one.
@@ -241,7 +252,8 @@ enum Denial {
 
 fn denies(text: &str, signer: &Signer<'_>, phrases: &Phrases) -> Denial {
     let said = said(text);
-    let body = &said[greeted(&said, phrases)..];
+    // A no stays one whoever is greeted.
+    let body = &said[usize::from(greets(&said, phrases, |_| true))..];
     let Some(first) = body.first() else { return Denial::None };
     let line = first.pieces.strip_prefix_mark('¡');
     let skipped = first.pieces.len() - line.len();

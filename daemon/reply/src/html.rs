@@ -178,6 +178,8 @@ struct Inside {
     /// A program put it under the mail; what people write into it by mistake is looked for at the end.
     signature: bool,
     depth: usize,
+    /// It is marked as a quote, and people may write in it all the same.
+    perhaps: bool,
 }
 
 #[derive(Debug, Default)]
@@ -187,6 +189,8 @@ struct Page {
     rules: Vec<Rule>,
     lines: Vec<Line>,
     line: String,
+    /// Some of the line stands in what may be a quote.
+    perhaps: bool,
     /// A blank is due before the next text.
     blank: bool,
     struck: bool,
@@ -210,6 +214,7 @@ impl Page {
             preformatted: false,
             signature: false,
             depth: 0,
+            perhaps: false,
         })
     }
 
@@ -291,6 +296,7 @@ impl Page {
         if quotes || is_quote(class, id) {
             inside.depth += 1;
         }
+        inside.perhaps |= matches!(name, "blockquote" | "q" | "cite") || may_quote(class) || may_quote(id);
         self.open.push(inside);
         if matches!(name, "option" | "optgroup") {
             self.unsure(tag.attribute("label"));
@@ -389,9 +395,10 @@ impl Page {
     }
 
     fn put(&mut self, text: &str) {
-        let hidden = self.open.last().is_some_and(|inside| inside.hidden);
+        let (hidden, perhaps) = self.open.last().map_or((false, false), |inside| (inside.hidden, inside.perhaps));
         if !hidden {
             self.line.push_str(text);
+            self.perhaps |= perhaps;
         }
     }
 
@@ -415,13 +422,14 @@ impl Page {
         self.blank = false;
         let text = std::mem::take(&mut self.line);
         let line = marked(&text);
-        self.lines.push(Line { depth: line.depth + self.depth(), text: line.text });
+        let perhaps = std::mem::take(&mut self.perhaps);
+        self.lines.push(Line { depth: line.depth + self.depth(), text: line.text, perhaps });
     }
 
     fn blank_line(&mut self) {
         let depth = self.depth();
         if self.lines.last().is_some_and(|line| !line.text.is_empty()) {
-            self.lines.push(Line { depth, text: String::new() });
+            self.lines.push(Line { depth, ..Line::default() });
         }
     }
 
@@ -429,10 +437,10 @@ impl Page {
         self.break_line();
         let signature: Vec<&str> = self.signature.lines().collect();
         if takes_back(&signature) {
-            self.lines.push(Line { depth: 0, text: signature.join(" ") });
+            self.lines.push(Line { text: signature.join(" "), ..Line::default() });
         }
         if self.too_deep {
-            self.lines.push(Line { depth: 0, text: "\u{fffd}".into() });
+            self.lines.push(Line { text: "\u{fffd}".into(), ..Line::default() });
         }
         self.lines
     }
@@ -523,6 +531,12 @@ fn is_quote(class: &str, id: &str) -> bool {
         || IDS.contains(&id)
         || id.contains("yahoo_quoted")
         || class.contains("yahoo_quoted")
+}
+
+/// Whether a name says that a quote stands there. Gmail has the quote and what is written below it in one such element.
+fn may_quote(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["quot", "cite", "citation"].iter().any(|word| name.contains(word))
 }
 
 /// Whether a program marked it as the signature that it put there, where nobody types.

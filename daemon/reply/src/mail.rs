@@ -3,6 +3,7 @@ use mail_parser::{HeaderValue, Message, MessageParser, MessagePart, MimeHeaders,
 
 use crate::html::visible;
 use crate::quote::{Line, Split, marked, split};
+use crate::sign_off::called;
 use crate::token::tokens;
 use crate::words::lines;
 
@@ -25,6 +26,8 @@ pub(crate) struct Mail {
     pub(crate) from_raw: Vec<String>,
     /// The name in it, decoded.
     pub(crate) from_display: String,
+    /// The words of the names in `To`.
+    pub(crate) to_names: Vec<String>,
     pub(crate) date: Option<Timestamp>,
     /// Has a calendar part that answers or asks.
     pub(crate) invites: bool,
@@ -81,6 +84,12 @@ impl Mail {
                 .and_then(|from| from.name())
                 .unwrap_or_default()
                 .to_owned(),
+            to_names: message
+                .to()
+                .into_iter()
+                .flat_map(mail_parser::Address::iter)
+                .flat_map(|to| called(to.name().unwrap_or_default(), to.address().unwrap_or_default()))
+                .collect(),
             date: message.date().and_then(|date| Timestamp::from_second(date.to_timestamp()).ok()),
             invites: walk.invites,
             // Of two subjects a person sees one, and not everybody the same.
@@ -284,7 +293,7 @@ fn flowed(lines: Vec<Line>, delete_blank: bool) -> Vec<Line> {
                 }
                 last.text.push_str(text);
             }
-            _ => joined.push(Line { depth: line.depth, text: text.to_owned() }),
+            _ => joined.push(Line { text: text.to_owned(), ..line }),
         }
         flows = text.ends_with(' ') && !signature;
     }

@@ -4,10 +4,12 @@ use crate::labels::{is_forward_marker, is_headed_original, is_header_block, is_o
 use crate::signature::without_signature;
 
 /// A line as a person sees it; `depth` is how deep its quote is, 0 what the sender wrote.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Line {
     pub(crate) depth: usize,
     pub(crate) text: String,
+    /// It stands in what may be a quote: some programs leave the cursor there, others put there what was said before.
+    pub(crate) perhaps: bool,
 }
 
 /// A message's text, taken apart.
@@ -20,6 +22,8 @@ pub(crate) struct Split {
     /// What is quoted, the outermost first: index 0 holds depth 1.
     pub(crate) quoted: Vec<String>,
     pub(crate) forwards: bool,
+    /// Some of what is taken for new stands in what may be a quote.
+    pub(crate) perhaps: bool,
 }
 
 /// Counts and takes off the `>` marks of a plain line.
@@ -39,9 +43,10 @@ pub(crate) fn marked(line: &str) -> Line {
         && initials.bytes().all(|byte| byte.is_ascii_uppercase())
         && !is_doubt(&initials.to_ascii_lowercase())
     {
-        return Line { depth: 1, text: after.trim_start().to_owned() };
+        return Line { depth: 1, text: after.trim_start().to_owned(), perhaps: false };
     }
-    Line { depth, text: if depth == 0 { line.to_owned() } else { rest.strip_prefix(' ').unwrap_or(rest).to_owned() } }
+    let text = if depth == 0 { line } else { rest.strip_prefix(' ').unwrap_or(rest) };
+    Line { depth, text: text.to_owned(), perhaps: false }
 }
 
 /// Tells new text from quotes.
@@ -73,6 +78,7 @@ pub(crate) fn split(mut lines: Vec<Line>) -> Split {
     let mut stretch: Vec<&str> = vec![];
     for line in &lines {
         if line.depth == 0 {
+            split.perhaps |= line.perhaps && !line.text.trim().is_empty();
             stretch.push(&line.text);
             push_line(&mut split.signed, &line.text);
             continue;

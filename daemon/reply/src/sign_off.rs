@@ -10,12 +10,14 @@ use crate::words::{What, edged, folded, pieces};
 static BUILT_IN: LazyLock<Phrases> = LazyLock::new(Phrases::default);
 
 /// Whose signature may stand under a text; what is not known is empty, and then nobody's name does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Signer<'a> {
     /// The words of the name.
     pub(crate) names: &'a [String],
     /// Of the mail address.
     pub(crate) domain: &'a str,
+    /// The words of the names to whom it is written, whom the sender may greet.
+    pub(crate) writes_to: &'a [String],
 }
 
 impl Signer<'_> {
@@ -65,6 +67,12 @@ pub(crate) fn names_of(display: &str, address: &str) -> Vec<String> {
         admin agent alerts approval approvals billing bot build cancel careers contact cron deploy deployment \
         devops hello help helpdesk info infra jobs mail monitoring news noc office oncall ops orders owd \
         postmaster press region release releases reply root server service team web webmaster";
+    let is_role = |word: &String| ROLES.split_whitespace().any(|role| role == word);
+    called(display, address).into_iter().filter(|word| !is_role(word)).collect()
+}
+
+/// The words of a name or an address by which others call its owner; not those that could be a condition.
+pub(crate) fn called(display: &str, address: &str) -> Vec<String> {
     let decides = |word: &str| {
         let pieces = pieces(word);
         BUILT_IN.denies(&pieces).is_some() || BUILT_IN.allows(&pieces).is_some()
@@ -80,7 +88,6 @@ pub(crate) fn names_of(display: &str, address: &str) -> Vec<String> {
                 && !is_doubt(word)
                 && !is_limit(word)
                 && !is_of_title(word)
-                && !ROLES.split_whitespace().any(|role| role == word)
                 && !decides(word)
         })
         .collect()

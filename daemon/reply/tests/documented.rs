@@ -11,10 +11,11 @@ const INTRODUCTION: &str = "\
 A reply by mail, or to a message in Slack, answers an item by a phrase in one of the languages below. `owctl explain reply`
 says of any text how it is read, and why.
 
-**Yes** is the whole new text: a greeting on a line of its own, one yes phrase or several, and a sign-off (thanks, regards, your own
-name, \"sent from …\", and lines of a signature that are known whole: a phone number, an address, a company such as *Example
+**Yes** is the whole new text: a greeting on a line of its own (it names nobody, or whom the mail is for, or an *agent*, *team*,
+*everyone* and the like), one yes phrase or several, and a sign-off (thanks, regards, your own name, \"sent from …\", and lines of a signature that are known whole: a phone number, an address, a company such as *Example
 GmbH*, a job title). Any other word makes it none. **No** is a no phrase, alone or before a full stop and a reason.
-Everything else changes nothing and is answered with what would work.
+Everything else changes nothing and is answered with what would work. So is a mail in HTML alone whose answer stands in an
+element for quotes: who wrote what stands there cannot be told.
 
 Case and the kind of apostrophe do not matter. In the lists, `a|b` is one word or the other, `_` joins words that stand together,
 and what is behind `?` may be left out: `?please approve|allow ?it` reads *approve*, *please allow it*, and two more.

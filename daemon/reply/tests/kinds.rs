@@ -971,6 +971,83 @@ fn hidden_and_struck_text_in_html() {
 }
 
 #[test]
+fn text_in_a_quote_element_decides_nothing_by_itself() {
+    let wrapped = |open: &str, close: &str, text: &str| format!("<div dir=ltr>{open}{text}{close}</div>");
+    for (open, close) in [
+        ("<div class=gmail_quote>", "</div>"),
+        ("<div class='gmail_quote gmail_quote_container'><div>", "</div></div>"),
+        ("<div class='gmail_quote'><blockquote>q</blockquote>", "</div>"),
+        ("<div class=x_gmail_quote>", "</div>"),
+        ("<span class=QuotedText>", "</span>"),
+        ("<table id=original_citation><tr><td>", "</table>"),
+        ("<blockquote style='margin:0 0 0 40px;border:none;padding:0'>", "</blockquote>"),
+        ("<q>", "</q>"),
+        ("<cite>", "</cite>"),
+    ] {
+        for text in ["approve", "yes, go ahead", "deny", "deny: too late"] {
+            let body = wrapped(open, close, text);
+            let found = html(&body);
+            assert_eq!(found.decision, "none", "{body}: {}", found.why);
+            // Its plain form says nothing new either.
+            assert_eq!(alternative("> q", &body).decision, "none", "{body}");
+        }
+        // It is read where it limits what stands above.
+        let limited = format!("approve{}", wrapped(open, close, "on staging only"));
+        assert_eq!(html(&limited).decision, "none", "{limited}");
+        assert_eq!(alternative("approve\n\non staging only", &limited).decision, "none", "{limited}");
+        // Below the quote, where Gmail leaves the cursor, the plain form has no marks.
+        let body = wrapped(open, close, "approve");
+        assert_eq!(alternative("> q\n\napprove", &body).decision, "approve", "{body}");
+    }
+    let gmail = "<div>approve</div><div class=gmail_quote>On Tue, Mar 3, 2026 at 9:12 AM Agent &lt;<a>agent@example.net</a>&gt; wrote:<br>\
+                 <blockquote class=gmail_quote>q</blockquote></div>";
+    assert_eq!(html(gmail).decision, "approve");
+}
+
+#[test]
+fn a_greeting_names_who_is_known_and_no_other_word() {
+    for word in [
+        "Retract",
+        "Abort",
+        "Undo",
+        "Rescind",
+        "Veto",
+        "Annuler",
+        "Widerruf",
+        "Rifiuto",
+        "Friday",
+        "Bob",
+        "Retract Agent",
+        "撤回",
+    ] {
+        for greeting in ["Hi", "Hello", "Hallo", "Bonjour", "Hola", "Dear", "Good morning", "你好", "こんにちは"]
+        {
+            let body = format!("{greeting} {word},\napprove");
+            assert_eq!(text(&body).decision, "none", "{body}");
+            assert_eq!(proven("", &body).decision, "none", "{body}");
+            assert_eq!(text(&format!("{greeting} Bob,\ndeny")).decision, "deny");
+        }
+    }
+    for greeting in ["Hi agent,", "Hello team!", "Hallo zusammen", "Hola a", "Good morning,"] {
+        let body = format!("{greeting}\napprove");
+        let expected = if greeting == "Hola a" { "none" } else { "approve" };
+        assert_eq!(text(&body).decision, expected, "{body}");
+    }
+    // Whom the mail is for is greeted, unless the name would be a condition.
+    let to = |name: &str, greeting: &str| {
+        let head = format!(
+            "{PROOF}{}{SUBJECT}",
+            FROM.replace("To: agent", &format!("To: {name} <house")).replace(".net\n", ".net>\n")
+        );
+        mail(&format!("{head}\n{greeting}\napprove")).decision
+    };
+    assert_eq!(to("Jeeves Butler", "Dear Jeeves,"), "approve");
+    assert_eq!(to("Jeeves Butler", "Hi House"), "approve");
+    assert_eq!(to("Jeeves Butler", "Hi Bob"), "none");
+    assert_eq!(to("Staging Robot", "Hi Staging"), "none");
+}
+
+#[test]
 fn what_no_person_wrote_decides_nothing() {
     for headers in [
         "Auto-Submitted: auto-replied\n",
