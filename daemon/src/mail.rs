@@ -468,7 +468,7 @@ fn channel(out: &MailOutConfig, config: &Config, secrets: &Secrets, clock: Clock
     })?;
     // The configuration holds no zone that is not known.
     let zone = TimeZone::get(&config.timezone.0).unwrap_or(TimeZone::UTC);
-    Ok(MailChannel { from, way, zone, clock })
+    Ok(MailChannel::new(from, way, zone, clock))
 }
 
 fn password(name: &str, secrets: &Secrets) -> Result<String, Probe> {

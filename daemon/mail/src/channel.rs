@@ -1,5 +1,7 @@
 //! Sends what the outbox holds for people's addresses.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use lettre::message::Mailbox;
@@ -10,15 +12,17 @@ use ow_store::{Content, Delivery, Thread};
 
 use crate::notice::{Letter, acknowledgement, digest};
 use crate::reader::chain;
+use crate::smtp::Kept;
 use crate::submit::Way;
 
-/// Mail as a channel: one connection a mail.
+/// Mail as a channel: its clones hand mails over by the same connections.
 #[derive(Clone, Debug)]
 pub struct MailChannel {
-    pub from: Mailbox,
-    pub way: Way,
-    pub zone: TimeZone,
-    pub clock: Clock,
+    pub(crate) from: Mailbox,
+    pub(crate) way: Way,
+    zone: TimeZone,
+    pub(crate) clock: Clock,
+    kept: Arc<Kept>,
 }
 
 #[async_trait]
@@ -67,13 +71,18 @@ impl Channel for MailChannel {
 }
 
 impl MailChannel {
+    #[must_use]
+    pub fn new(from: Mailbox, way: Way, zone: TimeZone, clock: Clock) -> Self {
+        Self { from, way, zone, clock, kept: Arc::default() }
+    }
+
     /// Hands a mail over for all that its head names.
     ///
     /// # Cancel safety
     ///
     /// Whether a mail that was cut off midway has gone is not known.
     pub(crate) async fn send(&self, mail: &Message) -> Result<(), Fault> {
-        self.way.send(mail, self.from.email.domain()).await
+        self.way.send(mail, self.from.email.domain(), &self.kept).await
     }
 }
 

@@ -21,6 +21,7 @@ mod signatures;
 mod channel;
 mod notice;
 mod outgoing;
+mod smtp;
 mod submit;
 
 mod imap;

@@ -5,20 +5,17 @@ use std::pin::pin;
 use std::process::Stdio;
 
 use lettre::Message;
-use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
-use lettre::transport::smtp::extension::ClientId;
 use ow_inbox::Fault;
 use ow_model::escape;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, Command};
 use tokio::time::{Duration, timeout};
 
-use crate::net::{Host, Security, certificates};
-use crate::reader::chain;
+use crate::net::Host;
+use crate::smtp::{Kept, Server};
 
 /// A mail is handed over within this time, or it is tried again.
-const SEND: Duration = Duration::from_mins(1);
+pub(crate) const SEND: Duration = Duration::from_mins(1);
 
 /// What a program still says once it has ended is waited for so long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -47,25 +44,15 @@ impl std::fmt::Debug for Way {
 }
 
 impl Way {
-    /// Hands a mail over for all that its head names; `own` is the name that owd gives itself.
+    /// Hands a mail over for all that its head names; `own` is the name that owd gives itself, and a connection may come
+    /// from `kept` and go there.
     ///
     /// # Cancel safety
     ///
     /// Whether a mail that was cut off midway has gone is not known.
-    pub async fn send(&self, mail: &Message, own: &str) -> Result<(), Fault> {
+    pub(crate) async fn send(&self, mail: &Message, own: &str, kept: &Kept) -> Result<(), Fault> {
         match self {
-            Self::Server { host, login } => {
-                let late = || Fault::later(format!("`{}` does not answer in time", host.name));
-                let opened = timeout(SEND, open(host, login.as_ref(), own)).await.unwrap_or_else(|_| Err(late()));
-                let mut connection = opened?;
-                let late = || Fault::lost("the mail server did not take the mail in time");
-                let sent = timeout(SEND, submit(&mut connection, mail, host)).await.unwrap_or_else(|_| Err(late()));
-                if sent.is_ok() {
-                    // It has the mail; how it says goodbye changes nothing.
-                    drop(timeout(SEND, connection.quit()).await);
-                }
-                sent
-            }
+            Self::Server { host, login } => Server { host, login: login.as_ref(), own }.send(mail, kept).await,
             Self::Program(program) => {
                 let late = || Fault::lost("the mail program did not take the mail in time");
                 timeout(SEND, pipe(mail, program)).await.unwrap_or_else(|_| Err(late()))
@@ -81,65 +68,12 @@ impl Way {
                 let shown = program.display();
                 if is_there { Ok(shown.to_string()) } else { Err(format!("there is no program {shown}")) }
             }
-            Self::Server { host, login } => {
-                let place = format!("{}:{}", host.name, host.port);
-                match timeout(SEND, open(host, login.as_ref(), own)).await {
-                    Ok(Ok(mut connection)) => {
-                        drop(timeout(SEND, connection.quit()).await);
-                        Ok(place)
-                    }
-                    Ok(Err(fault)) => Err(fault.into_why()),
-                    Err(_) => Err(format!("`{place}` does not answer in time")),
-                }
-            }
+            Self::Server { host, login } => match (Server { host, login: login.as_ref(), own }).greet().await {
+                Ok(()) => Ok(format!("{}:{}", host.name, host.port)),
+                Err(fault) => Err(fault.into_why()),
+            },
         }
     }
-}
-
-/// A connection that a mail may be handed over by: encrypted where that is wanted, and logged in.
-async fn open(host: &Host, login: Option<&(String, String)>, own: &str) -> Result<AsyncSmtpConnection, Fault> {
-    let Host { name, port, security, ca: _ } = host;
-    let failed =
-        |error: lettre::transport::smtp::Error| Fault::later(format!("`{name}:{port}`: {}", said(&chain(&error))));
-    let own = ClientId::Domain(own.to_owned());
-    let stream = host.connect().await.map_err(|error| Fault::later(said(&chain(&error))))?;
-    let opened = AsyncSmtpConnection::connect_with_transport(Box::new(stream), &own);
-    let mut connection = opened.await.map_err(failed)?;
-    if *security == Security::StartTls {
-        // It asks once more what the server offers, now that nobody else can have said it.
-        connection.starttls(tls(host)?, &own).await.map_err(failed)?;
-    }
-    if let Some((user, password)) = login {
-        let credentials = Credentials::new(user.clone(), password.clone());
-        // A login that is refused is a matter of the configuration, and mended there.
-        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(failed)?;
-    }
-    Ok(connection)
-}
-
-/// How a connection that is open goes on encrypted.
-fn tls(host: &Host) -> Result<TlsParameters, Fault> {
-    let mut tls = TlsParameters::builder(host.name.clone());
-    if let Some(ca) = &host.ca {
-        let unread = |why: String| Fault::later(format!("no certificates can be read from {}: {why}", ca.display()));
-        let text = certificates(ca).map_err(|error| unread(error.to_string()))?;
-        tls = tls.add_root_certificate(Certificate::from_pem(&text).map_err(|error| unread(chain(&error)))?);
-    }
-    tls.build().map_err(|error| Fault::later(format!("`{}`: {}", host.name, said(&chain(&error)))))
-}
-
-async fn submit(connection: &mut AsyncSmtpConnection, mail: &Message, host: &Host) -> Result<(), Fault> {
-    let Err(error) = connection.send(mail.envelope(), &mail.formatted()).await else { return Ok(()) };
-    let why = format!("`{}`: {}", host.name, said(&chain(&error)));
-    // It wants a login, or another one.
-    let of_login = error.status().is_some_and(|code| matches!(u16::from(code), 530 | 534 | 535 | 538));
-    Err(if error.is_permanent() && !of_login {
-        Fault::never(why)
-    } else if error.status().is_some() || error.is_client() {
-        Fault::later(why)
-    } else {
-        Fault::lost(why)
-    })
 }
 
 async fn pipe(mail: &Message, program: &Path) -> Result<(), Fault> {
@@ -200,7 +134,7 @@ async fn listen(stderr: Option<ChildStderr>, heard: &mut Vec<u8>) {
 }
 
 /// On one line, and not too long.
-fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     escape::line(&line).chars().take(SAID).collect()
 }
@@ -221,7 +155,7 @@ mod tests {
         // More than a pipe holds.
         let mail = Message::builder().from(from).to(to).subject("s").body("x\r\n".repeat(100_000)).expect("a mail");
         let began = tokio::time::Instant::now();
-        let done = Way::Program(program).send(&mail, "example.net").await;
+        let done = Way::Program(program).send(&mail, "example.net", &Kept::default()).await;
         (done, began.elapsed())
     }
 
