@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ow_config::Account;
+use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Finds a program on a search path as a shell would; a name with a slash is a path already.
 pub(crate) fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
@@ -30,6 +31,20 @@ pub(crate) fn owd() -> Option<PathBuf> {
 pub(crate) fn run_owd<'a>(context: &Context, args: impl IntoIterator<Item = &'a OsStr>) -> Result<Output, Failure> {
     let mut command = owd_command(context)?;
     command.args(args).output().map_err(|why| Failure::io("cannot run owd", &why))
+}
+
+/// Runs a command of owd itself that answers in JSON. What it refuses is an error of use.
+pub(crate) fn ask_owd<'a, T: DeserializeOwned>(
+    context: &Context,
+    args: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<T, Failure> {
+    let done = run_owd(context, args)?;
+    if !done.status.success() {
+        let message = String::from_utf8_lossy(&done.stderr).trim().trim_start_matches("owd: ").to_owned();
+        return Err(Failure::new(Exit::Usage, "invalid", message).hint("see `owctl config check`"));
+    }
+    serde_json::from_slice(&done.stdout)
+        .map_err(|_| Failure::failed("owd", "owd answered something else").hint("are owd and owctl of one version?"))
 }
 
 /// owd, for the same places, without a command yet.

@@ -64,6 +64,9 @@ pub(crate) enum Command {
     /// Behind `owctl secret list`
     #[command(hide = true)]
     SecretList,
+    /// What owd would refuse; behind `owctl config check`
+    #[command(hide = true)]
+    Check,
     /// Behind `owctl model`
     #[command(hide = true)]
     Model { names: Vec<String> },

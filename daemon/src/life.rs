@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use listenfd::ListenFd;
 use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
-use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults, ToolChecker};
+use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults};
 use ow_engine::{Engine, Hooks, Stop, Trust};
 use ow_inbox::{Channels, Post};
-use ow_mail::{MailSettings, Outgoing};
-use ow_model::{Person, Span, TaskSpec, ToolName};
+use ow_mail::MailSettings;
+use ow_model::{Person, Span, TaskSpec};
 use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
 use ow_server::{Lineage, Listener, Options, Server, SocketAccess, Tcp};
 use ow_store::{Retention, SqliteStore, Store, TakenRun};
@@ -35,6 +35,7 @@ use crate::log::Log;
 use crate::mail::{MailDesk, MailRoom};
 use crate::people::{Accounts, mail_settings, person_of};
 use crate::slack::SlackRoom;
+use crate::tools::{Behind, Checker};
 
 /// Workers kept for runs that go on after an answer.
 const ANSWERED_WORKERS: usize = 2;
@@ -111,18 +112,11 @@ impl Life {
         ow_inbox::register(&mut toolbox, Arc::clone(&store));
         let this = std::env::current_exe().context("cannot tell where owd is")?;
         let helpers = Helpers::new(this, vec!["helper".into()]);
-        ow_tool::register_jobs(&mut toolbox, helpers.background());
-        let task_tools = ow_automation::register_task_tools(&mut toolbox);
+        let behind = Behind { jobs: helpers.background().clone(), ..Behind::default() };
+        let task_tools = crate::tools::register(&mut toolbox, &self.config, &behind);
+        let Behind { slack: slack_app, outgoing, .. } = behind;
         let secrets = load_secrets(&self.config, &self.paths)?;
         let channels = Arc::new(Channels::default());
-        let slack_app = ow_slack::App::default();
-        if self.config.slack.is_some() {
-            ow_slack::register(&mut toolbox, &slack_app);
-        }
-        let outgoing = Outgoing::default();
-        if self.config.mail.out.is_some() {
-            ow_mail::register(&mut toolbox, &outgoing);
-        }
         let toolbox = Arc::new(toolbox);
         show_arguments(&self.store, &self.config, &secrets);
         crate::channels::apply(&*self.store, &channels, &self.config, &secrets);
@@ -458,21 +452,6 @@ fn check_task(
     read.map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
-/// Knows the tools to the configuration.
-pub(crate) struct Checker {
-    toolbox: Arc<Toolbox>,
-}
-
-impl ToolChecker for Checker {
-    fn known(&self) -> Vec<ToolName> {
-        self.toolbox.specs().map(|spec| spec.name.clone()).collect()
-    }
-
-    fn check(&self, tool: &ToolName, args: &Value) -> Result<(), String> {
-        self.toolbox.tool(tool).map_or(Ok(()), |tool| tool.check(&ow_tool::as_if_filled(tool.spec(), args)))
-    }
-}
-
 struct Performs(Arc<Engine>);
 
 #[async_trait]
@@ -533,32 +512,5 @@ fn announce_ready(detached: bool) {
 fn announce(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         error!(%error, "the service manager could not be told");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use ow_policy::{OWN_TOOLS, Performed};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn what_owctl_knows_of_tools_is_what_owd_has() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let store: Arc<dyn Store> = SqliteStore::open(folder.path()).expect("opens");
-        let mut toolbox = Toolbox::builtin();
-        ow_inbox::register(&mut toolbox, store);
-        ow_tool::register_jobs(&mut toolbox, &ow_tool::Background::default());
-        ow_slack::register(&mut toolbox, &ow_slack::App::default());
-        ow_mail::register(&mut toolbox, &Outgoing::default());
-        drop(ow_automation::register_task_tools(&mut toolbox));
-        let has: BTreeSet<String> = toolbox.specs().map(|spec| spec.name.to_string()).collect();
-        let known: BTreeSet<String> = {
-            let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);
-            in_steps.map(|tool| tool.name.to_owned()).collect()
-        };
-        assert_eq!(has, known);
     }
 }

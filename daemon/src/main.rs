@@ -12,6 +12,7 @@ macro_rules! say {
 
 mod args;
 mod channels;
+mod check;
 mod control;
 mod demo;
 mod detach;
@@ -29,6 +30,7 @@ mod restore;
 mod secret;
 mod session;
 mod slack;
+mod tools;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::SecretRm { name } => secret::remove(&places, &name),
         Command::SecretList => secret::list(&places),
         Command::Model { names } => models::describe(&places, &names),
+        Command::Check => check::check(&places),
         Command::MailCheck => mail::check(&places),
         Command::SlackCheck => slack::check(&places),
         Command::Restore { from } => restore::run(&places, &from),

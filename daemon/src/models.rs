@@ -28,7 +28,7 @@ pub(crate) fn agents(config: &Config, paths: &Paths, secrets: &Arc<Secrets>, clo
     Ok(Agents { router, defaults })
 }
 
-fn router(config: &Config, paths: &Paths, secrets: &Arc<Secrets>, clock: &Clock) -> anyhow::Result<Router> {
+pub(crate) fn router(config: &Config, paths: &Paths, secrets: &Arc<Secrets>, clock: &Clock) -> anyhow::Result<Router> {
     let mut models = ModelTable::shipped();
     let file = paths.config_dir.join(TABLE);
     match std::fs::read_to_string(&file) {

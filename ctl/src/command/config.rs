@@ -1,13 +1,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use jiff::Timestamp;
-use ow_config::{Config as Settings, FileFault, HOOKS_FOLDER, Host, TaskDefaults, TaskFile, ToolChecker, load_tasks};
-use ow_model::{LoopLimits, ToolName};
-use ow_policy::{OWN_TOOLS, Performed};
-use serde_json::{Value, json};
+use ow_config::{Config as Settings, HOOKS_FOLDER, Host};
+use ow_model::LoopLimits;
+use ow_policy::OWN_TOOLS;
+use serde_json::json;
 
-use crate::command::model;
+use crate::command::checked;
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
@@ -21,9 +20,8 @@ pub(crate) enum Config {
     Show(Show),
 }
 
-/// Check the configuration and the task files; needs no daemon and changes nothing
+/// Check the configuration, the task files and the secrets; needs no daemon and changes nothing
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The arguments of steps are checked by owd itself when it reads a task file: `owctl status`.")]
 pub(crate) struct Check {
     /// The configuration file; tasks.d lies beside it. Where owd looks if not given
     #[arg(value_name = "FILE")]
@@ -52,21 +50,18 @@ impl Check {
         let host = Host::new(&environment);
         let (file, settings) = load(self.file.as_ref(), context, &host)?;
         let tasks_dir = file.with_file_name("tasks.d");
-        let tasks = read_tasks(&tasks_dir, &settings.task_defaults(&host), context.clock().now())
-            .map_err(|fault| faulty(&[*fault]))?;
-        let faults: Vec<FileFault> =
-            tasks.iter().filter_map(|task| task.task.as_ref().err()).flatten().cloned().collect();
-        if !faults.is_empty() {
-            return Err(faulty(&faults));
+        let checked = checked::ask(context, self.file.as_ref().map(|_| &*file))?;
+        if !checked.faults.is_empty() {
+            return Err(faulty(checked.faults.into_iter().map(|fault| fault.message).collect()));
         }
-        let mut warnings = unsure_models(&file, &settings, &tasks, context)?;
+        let mut warnings: Vec<String> = checked.doubts.into_iter().map(|doubt| doubt.message).collect();
         warnings.extend(broken_hooks(&file, &settings));
         warnings.extend(unknown_tools(&file, &settings));
         warnings.extend(about_listener(&settings));
         let answer = json!({
             "config": file.display().to_string(),
             "present": file.exists(),
-            "tasks": tasks.len(),
+            "tasks": checked.tasks,
             "warnings": warnings,
         });
         context.out.give(&answer, |_| {
@@ -78,7 +73,7 @@ impl Check {
             let mut text = format!(
                 "{}; so are {} task files in {}.",
                 escape::line(&file),
-                tasks.len(),
+                checked.tasks,
                 escape::line(&tasks_dir.display().to_string())
             );
             for warning in &warnings {
@@ -88,34 +83,6 @@ impl Check {
         });
         Ok(())
     }
-}
-
-/// What is to be known of the models that the configuration and the tasks name. Without owd's own program nobody
-/// can tell, and then nothing is said.
-fn unsure_models(
-    file: &Path,
-    settings: &Settings,
-    tasks: &[TaskFile],
-    context: &Context,
-) -> Result<Vec<String>, Failure> {
-    let agents = tasks.iter().filter_map(|task| task.task.as_ref().ok()?.agent.as_ref());
-    let named = agents.flat_map(|agent| agent.model.iter().chain(&agent.failover));
-    let mut names: Vec<String> =
-        settings.agent.model.iter().chain(&settings.agent.failover).chain(named).cloned().collect();
-    names.sort();
-    names.dedup();
-    let has_table = file.with_file_name("models.toml").exists();
-    if names.is_empty() && !has_table {
-        return Ok(vec![]);
-    }
-    match model::ask_with(context, Some(file).filter(|file| file.exists()), &names) {
-        Ok(answer) if names.is_empty() => drop(answer),
-        Ok(answer) => return Ok(answer.models.into_iter().flat_map(|model| model.warnings).collect()),
-        // With such a table owd does not start.
-        Err(fault) if has_table && matches!(fault.exit, Exit::Usage) => return Err(fault),
-        Err(_) => {}
-    }
-    Ok(vec![])
 }
 
 /// Tools whose loop detectors are set and that owd does not have: the lines do nothing.
@@ -178,38 +145,17 @@ pub(super) fn load(named: Option<&PathBuf>, context: &Context, host: &Host) -> R
         let settings = Settings::load_if_present(&file, host);
         (file, settings)
     };
-    settings.map(|settings| (file, settings)).map_err(|error| faulty(&error.faults))
+    settings
+        .map(|settings| (file, settings))
+        .map_err(|error| faulty(error.faults.iter().map(ToString::to_string).collect()))
 }
 
-fn faulty(faults: &[FileFault]) -> Failure {
+fn faulty(faults: Vec<String>) -> Failure {
     let message = match faults.len() {
         1 => "1 fault; it is not in effect".to_owned(),
         many => format!("{many} faults; what they are in is not in effect"),
     };
     Failure::new(Exit::Usage, "invalid", message)
-        .details(faults.iter().map(ToString::to_string).collect())
+        .details(faults)
         .hint("correct what is named, then `owctl config check` again")
-}
-
-/// Reads task files as far as that goes without the tools themselves.
-pub(crate) fn read_tasks(
-    folder: &std::path::Path,
-    defaults: &TaskDefaults,
-    now: Timestamp,
-) -> Result<Vec<TaskFile>, Box<FileFault>> {
-    load_tasks(folder, defaults, &ToolNames, now)
-}
-
-/// Knows the tools by name; their arguments only owd can check.
-struct ToolNames;
-
-impl ToolChecker for ToolNames {
-    fn known(&self) -> Vec<ToolName> {
-        let in_steps = OWN_TOOLS.iter().filter(|tool| tool.performed == Performed::AsCall);
-        in_steps.map(|tool| tool.name.parse().expect("a tool's name")).collect()
-    }
-
-    fn check(&self, _tool: &ToolName, _args: &Value) -> Result<(), String> {
-        Ok(())
-    }
 }

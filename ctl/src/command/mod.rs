@@ -8,6 +8,7 @@ use crate::failure::Failure;
 mod audit;
 mod backup;
 mod chat;
+mod checked;
 mod completions;
 mod config;
 mod doctor;

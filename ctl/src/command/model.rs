@@ -1,5 +1,5 @@
 use std::ffi::OsStr;
-use std::path::Path;
+use std::iter;
 
 use clap::Subcommand;
 use serde::{Deserialize, Serialize};
@@ -106,20 +106,7 @@ impl Model {
 
 /// Asks owd, running or not, about these models, or about all that it knows.
 pub(crate) fn ask(context: &Context, names: &[String]) -> Result<Answer, Failure> {
-    ask_with(context, None, names)
-}
-
-/// The same by another configuration file than the customary one.
-pub(crate) fn ask_with(context: &Context, file: Option<&Path>, names: &[String]) -> Result<Answer, Failure> {
-    let file = file.into_iter().flat_map(|file| [OsStr::new("--config"), file.as_os_str()]);
-    let words = file.chain([OsStr::new("model")]).chain(names.iter().map(OsStr::new));
-    let done = program::run_owd(context, words)?;
-    if !done.status.success() {
-        let message = String::from_utf8_lossy(&done.stderr).trim().trim_start_matches("owd: ").to_owned();
-        return Err(Failure::new(Exit::Usage, "invalid", message).hint("see `owctl config check`"));
-    }
-    serde_json::from_slice(&done.stdout)
-        .map_err(|_| Failure::failed("model", "owd answered something else").hint("are both of one version?"))
+    program::ask_owd(context, iter::once(OsStr::new("model")).chain(names.iter().map(OsStr::new)))
 }
 
 /// The models that the configuration names; none if it names none.

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use ow_protocol::{SlackView, StatusView};
+use ow_protocol::{SlackView, StatusView, WarningView};
 
 use crate::context::Context;
 use crate::escape;
@@ -116,19 +116,19 @@ fn refused(addresses: u64) -> String {
 pub(crate) fn warnings(status: &StatusView, paint: Paint) -> String {
     let mut text = String::new();
     for warning in &status.warnings {
-        let message = escape::block(&warning.message);
-        // Faults of a file begin with its name.
-        let head = if warning.message.starts_with(&*warning.about) {
-            format!("warning: {message}")
-        } else {
-            format!("warning: {}: {message}", escape::line(&warning.about))
-        };
+        let head = format!("warning: {}", escape::block(&about_what(warning)));
         put!(text, "\n{}\n", paint.in_colour(Colour::Yellow, &head));
         if let Some(hint) = &warning.hint {
             put!(text, "  {}\n", escape::block(hint));
         }
     }
     text
+}
+
+/// A warning with what it is about. Faults of a file begin with its name themselves.
+pub(crate) fn about_what(warning: &WarningView) -> String {
+    let WarningView { about, message, .. } = warning;
+    if message.starts_with(&**about) { message.clone() } else { format!("{}: {message}", escape::line(about)) }
 }
 
 /// A size as `12.3 MiB`.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
-use ow_model::Span;
+use ow_model::{Span, SpanError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -213,12 +213,17 @@ impl<'d, 'a> Section<'d, 'a> {
     pub(crate) fn span(&self, key: &'static str) -> Option<Span> {
         let value = self.value(key)?;
         let found = self.text_in(key, value, &DURATION)?;
-        let span = found.value.parse().ok();
-        if span.is_none() {
-            let remedy = "write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`";
-            self.document.fault(&found.place, "not a duration", remedy);
+        match found.value.parse() {
+            Ok(span) => return Some(span),
+            Err(SpanError::Form { .. }) => {
+                let remedy = "write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`";
+                self.document.fault(&found.place, "not a duration", remedy);
+            }
+            Err(SpanError::TooLong { .. }) => {
+                self.document.fault(&found.place, "too long a duration", "write a shorter one");
+            }
         }
-        span
+        None
     }
 
     /// A span of time within bounds.

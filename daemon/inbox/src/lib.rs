@@ -22,7 +22,7 @@ mod words;
 pub use channel::{Channel, Channels, Delivered, Fault};
 pub use desktop::{Desktop, NOTIFIER};
 pub use hours::Hours;
-pub use notify::register;
+pub use notify::{declare, register};
 pub use post::Post;
 pub use route::{InboxRoutes, route};
 pub use trial::try_bindings;

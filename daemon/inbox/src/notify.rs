@@ -16,6 +16,11 @@ pub fn register(toolbox: &mut Toolbox, store: Arc<dyn Store>) {
     toolbox.register(Arc::new(Notify::new()), Runner::Daemon(Arc::new(Notifier { store })));
 }
 
+/// Adds it for who checks calls and runs none: there is no store behind it.
+pub fn declare(toolbox: &mut Toolbox) {
+    toolbox.register(Arc::new(Notify::new()), Runner::Helper);
+}
+
 /// The tool as policy and `check` see it.
 struct Notify {
     spec: ToolSpec,

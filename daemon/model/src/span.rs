@@ -7,9 +7,11 @@ use thiserror::Error;
 
 /// Why a text is not a span of time.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("`{text}` is not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`")]
-pub struct SpanError {
-    pub text: String,
+pub enum SpanError {
+    #[error("`{text}` is not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`")]
+    Form { text: String },
+    #[error("`{text}` is too long a duration; write a shorter one")]
+    TooLong { text: String },
 }
 
 /// A positive span of elapsed time, in whole milliseconds; a day is 24 hours.
@@ -58,23 +60,29 @@ impl FromStr for Span {
     type Err = SpanError;
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let bad = || SpanError { text: text.into() };
+        let bad = || SpanError::Form { text: text.into() };
+        let too_long = || SpanError::TooLong { text: text.into() };
         let mut rest = text.trim();
         if rest.is_empty() {
             return Err(bad());
         }
-        let mut total = 0_u64;
+        let mut total = Some(0_u64);
         while !rest.is_empty() {
             let digits = rest.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(bad)?;
-            let number: u64 = rest[..digits].parse().map_err(|_| bad())?;
+            if digits == 0 {
+                return Err(bad());
+            }
+            // Digits alone: only a number too large does not parse. What follows it must be right all the same.
+            let number: Option<u64> = rest[..digits].parse().ok();
             rest = rest[digits..].trim_start();
             let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
             let (_, factor) = UNITS.iter().find(|(unit, _)| *unit == &rest[..end]).ok_or_else(bad)?;
-            total = number.checked_mul(*factor).and_then(|part| total.checked_add(part)).ok_or_else(bad)?;
+            let part = number.and_then(|number| number.checked_mul(*factor));
+            total = total.zip(part).and_then(|(total, part)| total.checked_add(part));
             rest = rest[end..].trim_start();
         }
-        i64::try_from(total).map_err(|_| bad())?;
-        Ok(Self(total))
+        let total = total.filter(|total| i64::try_from(*total).is_ok());
+        total.map(Self).ok_or_else(too_long)
     }
 }
 
@@ -115,8 +123,11 @@ mod tests {
     fn units_add_up() {
         assert_eq!("1h 30m".parse(), Ok(Span::from_secs(5400)));
         assert_eq!("2s".parse(), Ok(Span::from_secs(2)));
-        for bad in ["", "5", "h", "1 fortnight", "-1s", "1.5h", "99999999999999999999s", "1h,2m"] {
-            assert_eq!(bad.parse::<Span>(), Err(SpanError { text: bad.into() }));
+        for bad in ["", "5", "h", "1 fortnight", "-1s", "1.5h", "1h,2m", "99999999999999999999x"] {
+            assert_eq!(bad.parse::<Span>(), Err(SpanError::Form { text: bad.into() }));
+        }
+        for long in ["99999999999999999999s", "9999999999999w", "9223372036854775807ms 1s"] {
+            assert_eq!(long.parse::<Span>(), Err(SpanError::TooLong { text: long.into() }));
         }
     }
 

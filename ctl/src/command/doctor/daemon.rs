@@ -8,6 +8,7 @@ use ow_protocol::{PageQuery, RuleTargetView, RuleView, StatusView, WebhookView};
 
 use super::Check;
 use super::machine::Machine;
+use crate::command::status::about_what;
 use crate::failure::Failure;
 use crate::place;
 use crate::program;
@@ -64,12 +65,8 @@ pub(super) fn reachable(answer: &Answer) -> Check {
 pub(super) fn damage(answer: &Answer) -> Check {
     const NAME: &str = "records";
     let Ok(status) = &answer.status else { return Check::ok(NAME, "not looked at: owd does not answer") };
-    let damaged: Vec<String> = status
-        .warnings
-        .iter()
-        .filter(|warning| warning.kind == "damage")
-        .map(|warning| format!("{}: {}", warning.about, warning.message))
-        .collect();
+    let damaged: Vec<String> =
+        status.warnings.iter().filter(|warning| warning.kind == "damage").map(about_what).collect();
     if damaged.is_empty() {
         return Check::ok(NAME, "none is damaged");
     }
@@ -84,7 +81,7 @@ pub(super) fn warnings(answer: &Answer) -> Vec<Check> {
     others
         .map(|warning| {
             let remedy = warning.hint.clone().unwrap_or_else(|| "see `owctl status` and `owctl logs`".into());
-            Check::warn("warning", format!("{}: {}", warning.about, warning.message), remedy)
+            Check::warn("warning", about_what(warning), remedy)
         })
         .collect()
 }
@@ -194,6 +191,9 @@ mod tests {
         assert_eq!((check.state, &*check.message), (State::Fail, "1 set aside as unreadable: thing: broken"));
         let others = warnings(&answer);
         assert_eq!(others, [Check::warn("warning", "thing: broken", "mend it")]);
+        let file = WarningView { message: "thing:3:1: broken".into(), ..warning("task_file") };
+        let once = warnings(&says(StatusView { warnings: vec![file], ..status() }));
+        assert_eq!(once, [Check::warn("warning", "thing:3:1: broken", "mend it")]);
         assert_eq!(damage(&says(status())).state, State::Ok);
     }
 

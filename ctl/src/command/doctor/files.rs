@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ow_config::{Account, FileFault, HOOKS_FOLDER};
 
-use super::Check;
 use super::machine::{Machine, Space};
-use crate::command::config::read_tasks;
+use super::{Check, State};
+use crate::command::checked::{About, Checked};
 use crate::command::status::bytes;
+use crate::failure::Failure;
 
 /// Below this owd may not be able to write what it must.
 const LEAST_SPACE: u64 = 64 << 20;
@@ -24,22 +25,26 @@ pub(super) fn config(machine: &Machine) -> Check {
     }
 }
 
-pub(super) fn tasks(machine: &Machine) -> Check {
+pub(super) fn tasks(machine: &Machine, asked: &Result<Checked, Failure>) -> Check {
     const NAME: &str = "task files";
     // Without a configuration the defaults cannot be told; that check says so.
-    let Ok(config) = machine.config() else { return Check::ok(NAME, "not looked at: the configuration has faults") };
-    match read_tasks(&machine.paths.tasks_dir, &config.task_defaults(&machine.host), machine.now) {
-        Ok(files) => {
-            let found: Vec<FileFault> =
-                files.iter().filter_map(|file| file.task.as_ref().err()).flatten().cloned().collect();
-            if found.is_empty() {
-                Check::ok(NAME, format!("{} in {}", files.len(), machine.paths.tasks_dir.display()))
-            } else {
-                Check::fail(NAME, faults(&found), "correct it; owd sees the change by itself")
-            }
-        }
-        Err(fault) => Check::fail(NAME, fault.to_string(), "let the account that owd runs under read the folder"),
+    if machine.config().is_err() {
+        return Check::ok(NAME, "not looked at: the configuration has faults");
     }
+    let checked = match asked {
+        Ok(checked) => checked,
+        Err(why) => return Check::warn(NAME, why.message.clone(), why.hint.clone().unwrap_or_default()),
+    };
+    let faults: Vec<&str> = checked.faults(About::Tasks).collect();
+    if !faults.is_empty() {
+        return Check::fail(NAME, faults.join(" | "), "correct it; owd sees the change by itself");
+    }
+    // An `at` that has passed is no matter: what owd has of it is its own to tell.
+    let doubts: Vec<&str> = checked.doubts(&[About::After]).collect();
+    if !doubts.is_empty() {
+        return Check::warn(NAME, doubts.join(" | "), "correct it; owd sees the change by itself");
+    }
+    Check::ok(NAME, format!("{} in {}", checked.tasks, machine.paths.tasks_dir.display()))
 }
 
 /// A hook before a call that cannot run refuses whatever it is asked about.
@@ -110,11 +115,21 @@ pub(super) fn key(machine: &Machine) -> Check {
     })
 }
 
-pub(super) fn secrets(machine: &Machine) -> Check {
+pub(super) fn secrets(machine: &Machine, asked: &Result<Checked, Failure>) -> Check {
+    const NAME: &str = "secrets";
     let file = machine.config().ok().and_then(|config| config.secrets.file);
-    secret_file("secrets", &file.unwrap_or_else(|| machine.paths.secrets_file.clone()), machine, || {
+    let check = secret_file(NAME, &file.unwrap_or_else(|| machine.paths.secrets_file.clone()), machine, || {
         "no secrets file".into()
-    })
+    });
+    let Ok(checked) = asked else { return check };
+    let told = |found: Vec<&str>| (check.state == State::Ok && !found.is_empty()).then(|| found.join(" | "));
+    if let Some(faults) = told(checked.faults(About::Secrets).collect()) {
+        return Check::fail(NAME, faults, "correct it: until then owd does not start");
+    }
+    match told(checked.doubts(&[About::Secrets]).collect()) {
+        Some(doubts) => Check::warn(NAME, doubts, "run this as the account that owd runs under"),
+        None => check,
+    }
 }
 
 fn secret_file(name: &'static str, file: &PathBuf, machine: &Machine, absent: impl FnOnce() -> String) -> Check {
@@ -159,8 +174,8 @@ fn private(name: &'static str, path: &Path, found: &Metadata, forbidden: u32, ri
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
     use super::*;
+    use crate::command::checked::{Doubt, Fault};
 
     struct Broken {
         _folder: tempfile::TempDir,
@@ -189,6 +204,10 @@ mod tests {
         assert!(found.remedy.is_some(), "{found:?}");
     }
 
+    fn secrets_file(machine: &Machine) -> Check {
+        secrets(machine, &Ok(found(&[], &[])))
+    }
+
     #[test]
     fn a_faulty_configuration_is_named_with_its_line() {
         finds(config, State::Fail, "owd.toml:1", |machine| {
@@ -196,17 +215,29 @@ mod tests {
         });
     }
 
-    #[test]
-    fn a_faulty_task_file_is_named() {
-        finds(tasks, State::Fail, "bad.toml", |machine| {
-            fs::create_dir_all(&machine.paths.tasks_dir).unwrap();
-            fs::write(machine.paths.tasks_dir.join("bad.toml"), "title = 3\n").unwrap();
-        });
+    fn found(faults: &[(About, &str)], doubts: &[(About, &str)]) -> Checked {
+        let fault = |(about, message): &(About, &str)| Fault { about: *about, message: (*message).into() };
+        let doubt = |(about, message): &(About, &str)| Doubt { about: *about, task: None, message: (*message).into() };
+        Checked { tasks: 1, faults: faults.iter().map(fault).collect(), doubts: doubts.iter().map(doubt).collect() }
     }
 
     #[test]
-    fn a_folder_of_tasks_that_cannot_be_read_is_named() {
-        finds(tasks, State::Fail, "tasks.d", |machine| fs::write(&machine.paths.tasks_dir, "a file").unwrap());
+    fn what_owd_would_refuse_or_doubt_is_named() {
+        let Broken { machine, _folder } = &broken(|_| {});
+        let fault = |about: About| Ok(found(&[(about, "x.toml: wrong")], &[]));
+        let doubt = |about: About| Ok(found(&[], &[(about, "x.toml: odd")]));
+        let of_tasks = |asked| tasks(machine, &asked).state;
+        assert_eq!(of_tasks(Ok(found(&[], &[]))), State::Ok);
+        assert_eq!(of_tasks(fault(About::Tasks)), State::Fail);
+        assert_eq!(of_tasks(doubt(About::After)), State::Warn);
+        assert_eq!(of_tasks(doubt(About::Past)), State::Ok, "owd may have it from before then");
+        assert_eq!(of_tasks(fault(About::Secrets)), State::Ok);
+        assert_eq!(of_tasks(Err(Failure::failed("no_owd", "no owd"))), State::Warn);
+        let of_secrets = |asked| secrets(machine, &asked).state;
+        assert_eq!(of_secrets(Ok(found(&[], &[]))), State::Ok);
+        assert_eq!(of_secrets(fault(About::Secrets)), State::Fail);
+        assert_eq!(of_secrets(doubt(About::Secrets)), State::Warn);
+        assert_eq!(of_secrets(fault(About::Tasks)), State::Ok);
     }
 
     #[test]
@@ -240,7 +271,7 @@ mod tests {
     fn a_key_and_secrets_of_another_account_are_named() {
         let other = |machine: &mut Machine| machine.owner = machine.owner.map(|uid| uid + 1);
         finds(key, State::Fail, "belongs to user", other);
-        finds(secrets, State::Fail, "belongs to user", other);
+        finds(secrets_file, State::Fail, "belongs to user", other);
     }
 
     #[test]
@@ -281,12 +312,12 @@ mod tests {
     #[test]
     fn a_readable_key_and_a_readable_secrets_file_are_named() {
         finds(key, State::Fail, "644", |machine| chmod(&machine.paths.key_file, 0o644));
-        finds(secrets, State::Fail, "640", |machine| chmod(&machine.paths.secrets_file, 0o640));
+        finds(secrets_file, State::Fail, "640", |machine| chmod(&machine.paths.secrets_file, 0o640));
     }
 
     #[test]
     fn the_secrets_file_that_the_configuration_names_is_the_one() {
-        finds(secrets, State::Fail, "other.toml", |machine| {
+        finds(secrets_file, State::Fail, "other.toml", |machine| {
             let other = machine.paths.config_dir.join("other.toml");
             fs::write(&other, "").unwrap();
             chmod(&other, 0o604);

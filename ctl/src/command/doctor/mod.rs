@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::command::checked::{self, Checked};
 use crate::context::Context;
 use crate::escape;
 use crate::failure::{Exit, Failure};
@@ -80,7 +81,7 @@ impl Doctor {
         let Self {} = self;
         let machine = Machine::this(context)?;
         let answer = context.with_daemon(async |owd| Ok(daemon::ask(owd).await))?;
-        let mut checks = all(&machine, &answer);
+        let mut checks = all(&machine, &answer, &checked::ask(context, None));
         checks.push(models::check(context));
         checks.extend(mail::checks(&machine, context));
         checks.extend(slack::check(context, &answer));
@@ -91,16 +92,16 @@ impl Doctor {
 }
 
 /// Every check, in the order in which one would mend things.
-fn all(machine: &Machine, answer: &daemon::Answer) -> Vec<Check> {
+fn all(machine: &Machine, answer: &daemon::Answer, asked: &Result<Checked, Failure>) -> Vec<Check> {
     let mut checks = vec![
         daemon::reachable(answer),
         files::config(machine),
-        files::tasks(machine),
+        files::tasks(machine, asked),
         files::hooks(machine),
         files::data_folder(machine),
         files::socket(machine),
         files::key(machine),
-        files::secrets(machine),
+        files::secrets(machine, asked),
         files::disk(machine),
         system::watches(machine),
         system::zones(machine),

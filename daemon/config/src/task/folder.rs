@@ -3,7 +3,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use ow_model::{TaskName, TaskSpec};
+use ow_model::{TaskName, TaskSpec, Trigger};
+use ow_schedule::{AfterEdge, circle};
 
 use super::{TaskDefaults, ToolChecker, parse_task};
 use crate::FileFault;
@@ -23,7 +24,8 @@ pub struct TaskFile {
 /// Reads every `*.toml` of a folder, in the order of the names; a folder that does not exist has none.
 ///
 /// Hidden files and what editors leave behind (`.x.toml.swp`, `x.toml~`, `#x.toml#`, `x.toml.bak`) are no task
-/// files. A broken file is one faulty entry and changes no other.
+/// files. A broken file is one faulty entry and changes no other. Of files whose tasks follow each other in a circle
+/// the one that closes it is faulty.
 ///
 /// # Errors
 ///
@@ -45,7 +47,26 @@ pub fn load_tasks(
     let mut paths: Vec<PathBuf> =
         listed.into_iter().map(|entry| entry.path()).filter(|path| is_task_file(path)).collect();
     paths.sort();
-    Ok(paths.into_iter().map(|path| load(path, defaults, tools, now)).collect())
+    let mut files: Vec<TaskFile> = paths.into_iter().map(|path| load(path, defaults, tools, now)).collect();
+    refuse_circles(&mut files);
+    Ok(files)
+}
+
+fn refuse_circles(files: &mut [TaskFile]) {
+    let mut edges: Vec<AfterEdge> = vec![];
+    for file in files {
+        let Ok(spec) = &file.task else { continue };
+        let before = edges.len();
+        edges.extend(spec.triggers.iter().filter_map(|trigger| match trigger {
+            Trigger::After { task, .. } => Some(AfterEdge { task: spec.name.clone(), after: task.clone() }),
+            _ => None,
+        }));
+        let Some(names) = circle(&edges) else { continue };
+        edges.truncate(before);
+        let names: Vec<&str> = names.iter().map(TaskName::as_str).collect();
+        let message = format!("`after` would run in a circle: {}", names.join(" after "));
+        file.task = Err(vec![*whole_file(&file.path, message, "take one of these `after` triggers out")]);
+    }
 }
 
 fn load(path: PathBuf, defaults: &TaskDefaults, tools: &dyn ToolChecker, now: Timestamp) -> TaskFile {

@@ -430,12 +430,12 @@ fn a_value_out_of_bounds_or_unknown_is_refused() {
         "#]],
     );
     key_faults(
-        "timeout = \"0s\"\njitter = \"1h 5x\"\nexpiry = \"1000w\"\nstart-deadline = \"-5m\"\nauto-pause-after = -1\nretry = { backoff = \"1m\" }",
+        "timeout = \"0s\"\njitter = \"1h 5x\"\nexpiry = \"1000w\"\nstart-deadline = \"9999999999999w\"\nauto-pause-after = -1\nretry = { backoff = \"1m\" }",
         expect![[r#"
             tasks.d/reports.toml:1:11: timeout = "0s": not between 1s and 520w; choose a duration within these bounds
             tasks.d/reports.toml:2:10: jitter = "1h 5x": not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`
             tasks.d/reports.toml:3:10: expiry = "1000w": not between 1s and 520w; choose a duration within these bounds
-            tasks.d/reports.toml:4:18: start-deadline = "-5m": not a duration; write a number and a unit, as in `90s`, `15m`, `6h`, `2d` or `1h 30m`
+            tasks.d/reports.toml:4:18: start-deadline = "9999999999999w": too long a duration; write a shorter one
             tasks.d/reports.toml:5:20: auto-pause-after = -1: not between 0 and 1000000; choose a number within these bounds
             tasks.d/reports.toml:6:9: retry: no `attempts`; say how often to try again
         "#]],
@@ -894,6 +894,27 @@ fn a_folder_s_task_files_are_read_in_the_order_of_their_names() {
         huge.toml: tasks.d/huge.toml: more than 262144 bytes; split the task, or move long texts into files of their own
         latin.toml: tasks.d/latin.toml:2:1: not UTF-8; save it as UTF-8
     "#]].assert_eq(&listing);
+}
+
+#[test]
+fn of_files_that_follow_each_other_in_a_circle_the_one_that_closes_it_is_faulty() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let follows = |name: &str, after: &str| {
+        let text =
+            format!("[[trigger]]\nafter = \"{after}\"\n[[step]]\ntool = \"shell\"\nargs = {{ argv = [\"df\"] }}\n");
+        std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("a scratch file");
+    };
+    follows("a", "b");
+    follows("b", "c");
+    follows("c", "a");
+    follows("d", "c");
+    let files = load_tasks(folder.path(), &defaults(), &Tools, now()).expect("the folder is readable");
+    let faulty: Vec<String> = files.iter().filter_map(|file| file.task.as_ref().err()).map(|all| lines(all)).collect();
+    let told = faulty.concat().replace(&*folder.path().to_string_lossy(), "tasks.d");
+    expect![[r#"
+        tasks.d/c.toml: `after` would run in a circle: a after b after c after a; take one of these `after` triggers out
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]
