@@ -21,7 +21,7 @@ const LARGEST: usize = 32 * 1024 * 1024;
 /// Of a longer head no more is kept.
 const LARGEST_HEAD: usize = 1024 * 1024;
 
-/// A command is no longer than this.
+/// A command is no longer than this, and of a mail's lines no more is read at once.
 const LONGEST: u64 = 4 * 1024;
 
 /// Connections at a time; further ones wait.
@@ -115,19 +115,34 @@ impl Talk {
         self.stream.write_all(format!("{line}\r\n").as_bytes()).await
     }
 
-    /// A line without its end; none: the client is gone.
-    async fn line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        let mut line = vec![];
+    /// A line with its end, or the next part of a longer one; none: the client is gone, or owd is about to stop.
+    async fn piece(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        let mut piece = vec![];
         let mut reader = (&mut self.stream).take(LONGEST);
         let read = tokio::select! {
             () = self.stop.cancelled() => return Ok(None),
-            read = timeout(SILENCE, reader.read_until(b'\n', &mut line)) => read,
+            read = timeout(SILENCE, reader.read_until(b'\n', &mut piece)) => read,
         };
         match read {
-            Ok(Ok(0)) | Err(_) => Ok(None),
-            Ok(Ok(_)) if !line.ends_with(b"\n") => Err(std::io::Error::other("a command too long")),
-            Ok(Ok(_)) => Ok(Some(line.trim_ascii_end().to_vec())),
+            Err(_) | Ok(Ok(0)) => Ok(None),
             Ok(Err(error)) => Err(error),
+            // What ends without an end of its line was cut off.
+            Ok(Ok(length)) => Ok((piece.ends_with(b"\n") || length as u64 == LONGEST).then_some(piece)),
+        }
+    }
+
+    /// A command without its end; none: the client is gone. One that is too long is refused, and the next is read.
+    async fn command(&mut self) -> std::io::Result<Option<String>> {
+        loop {
+            let Some(mut piece) = self.piece().await? else { return Ok(None) };
+            if piece.ends_with(b"\n") {
+                return Ok(Some(String::from_utf8_lossy(piece.trim_ascii_end()).to_ascii_uppercase()));
+            }
+            while !piece.ends_with(b"\n") {
+                let Some(next) = self.piece().await? else { return Ok(None) };
+                piece = next;
+            }
+            self.say("500 5.5.2 the line is too long").await?;
         }
     }
 
@@ -136,8 +151,7 @@ impl Talk {
         let mut greeted = false;
         let mut from = false;
         let mut recipients = 0;
-        while let Some(line) = self.line().await? {
-            let text = String::from_utf8_lossy(&line).to_ascii_uppercase();
+        while let Some(text) = self.command().await? {
             let word = text.split(' ').next().unwrap_or_default();
             match word {
                 "LHLO" => {
@@ -200,39 +214,113 @@ impl Talk {
     async fn mail(&mut self) -> std::io::Result<Option<(Vec<u8>, Extent)>> {
         let (mut raw, mut extent) = (vec![], Extent::Whole);
         let mut head = None;
-        loop {
-            let mut line = vec![];
-            let mut reader = (&mut self.stream).take(LARGEST as u64);
-            let read = tokio::select! {
-                () = self.stop.cancelled() => return Ok(None),
-                read = timeout(SILENCE, reader.read_until(b'\n', &mut line)) => read,
-            };
-            match read {
-                Err(_) | Ok(Ok(0)) => return Ok(None),
-                Ok(Err(error)) => return Err(error),
-                Ok(Ok(_)) => {}
-            }
-            if !line.ends_with(b"\n") {
-                return Ok(None);
-            }
+        let mut begins = true;
+        while let Some(piece) = self.piece().await? {
+            let (begun, ends) = (begins, piece.ends_with(b"\n"));
+            begins = ends;
             // A dot between bare line feeds ends no mail: what one server passes on as text would be a command here.
-            if line == b".\r\n" {
+            if begun && piece == b".\r\n" {
                 return Ok(Some((raw, extent)));
             }
             if extent == Extent::Head {
                 continue;
             }
-            let line = line.strip_prefix(b".").unwrap_or(&line);
-            if raw.len() + line.len() > LARGEST {
+            let text = if begun { piece.strip_prefix(b".").unwrap_or(&piece) } else { &piece };
+            if raw.len() + text.len() > LARGEST {
                 raw.truncate(head.unwrap_or(LARGEST_HEAD).min(LARGEST_HEAD));
                 raw.shrink_to_fit();
                 extent = Extent::Head;
                 continue;
             }
-            raw.extend_from_slice(line);
-            if head.is_none() && line.trim_ascii().is_empty() {
+            raw.extend_from_slice(text);
+            if head.is_none() && begun && ends && text.trim_ascii().is_empty() {
                 head = Some(raw.len());
             }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use ow_store::StoreError;
+
+    use super::*;
+    use crate::desk::Taken;
+
+    #[derive(Default)]
+    struct Took(Mutex<Vec<(Vec<u8>, Extent)>>);
+
+    #[async_trait]
+    impl Takes for Took {
+        async fn take(&self, raw: &[u8], extent: Extent, _folder: Option<&str>) -> Result<Taken, StoreError> {
+            self.0.lock().expect("whole").push((raw.to_vec(), extent));
+            let why = String::new();
+            Ok(Taken {
+                outcome: Outcome::NoItem,
+                item: None,
+                decision: "none",
+                why,
+                told: None,
+                sender: None,
+                bounced: None,
+            })
+        }
+
+        async fn give_up(&self, _mailbox: &str, _uid: u32) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        fn stands(&self, _mailbox: &str, _fault: Option<&str>) {}
+    }
+
+    /// What the server answers to all this, from its greeting on, and the mails that it took.
+    async fn talked(parts: &[&[u8]]) -> (String, Vec<(Vec<u8>, Extent)>) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let took = Arc::new(Took::default());
+        let admitted = Admitted { takes: took.clone(), still: Box::new(|| true) };
+        let talk = Talk { stream: BufReader::new(theirs), stop: CancellationToken::new(), admitted };
+        let (mut reads, mut writes) = ours.into_split();
+        let mut answers = String::new();
+        let client = async {
+            for part in parts {
+                writes.write_all(part).await.expect("it is read");
+            }
+            drop(writes);
+        };
+        let (said, (), heard) = tokio::join!(talk.run(), client, reads.read_to_string(&mut answers));
+        said.expect("the connection holds");
+        heard.expect("text");
+        let took = std::mem::take(&mut *took.0.lock().expect("whole"));
+        (answers, took)
+    }
+
+    const ENVELOPE: &[u8] = b"LHLO here\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<b@example.org>\r\nDATA\r\n";
+
+    #[tokio::test]
+    async fn a_line_of_any_length_ends_no_connection() {
+        let line = vec![b'x'; LARGEST + 100];
+        let (answers, took) = talked(&[ENVELOPE, b"Subject: s\r\n\r\n", &line, b"\r\n.\r\nNOOP\r\nQUIT\r\n"]).await;
+        assert!(answers.ends_with("250 2.0.0 handled\r\n250 2.0.0 ok\r\n221 2.0.0 bye\r\n"), "{answers}");
+        assert_eq!(took, [(b"Subject: s\r\n\r\n".to_vec(), Extent::Head)]);
+        let (answers, took) = talked(&[b"LHLO here\r\nMAIL FROM:<", &line, b">\r\nNOOP\r\nQUIT\r\n"]).await;
+        assert!(answers.ends_with("500 5.5.2 the line is too long\r\n250 2.0.0 ok\r\n221 2.0.0 bye\r\n"), "{answers}");
+        assert_eq!(took, []);
+    }
+
+    #[tokio::test]
+    async fn a_long_line_stays_as_it_is() {
+        // A dot is one of the mail's own where a line is only read in parts.
+        let at = usize::try_from(LONGEST).expect("small");
+        for length in [at - 2, at - 1, at, at + 1, 2 * at] {
+            let text = format!("{}.\r\n.x\r\n", "x".repeat(length));
+            let sent = text.replace("\r\n.", "\r\n..");
+            let (answers, took) = talked(&[ENVELOPE, b"Subject: s\r\n\r\n", sent.as_bytes(), b".\r\nQUIT\r\n"]).await;
+            assert!(answers.ends_with("250 2.0.0 handled\r\n221 2.0.0 bye\r\n"), "{answers}");
+            assert_eq!(took, [(format!("Subject: s\r\n\r\n{text}").into_bytes(), Extent::Whole)], "{length}");
         }
     }
 }
