@@ -14,9 +14,6 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(4);
 /// After so many attempts, in some 28 hours, a mail is given up.
 const ATTEMPTS: u32 = 20;
 
-/// Those attempts end within this time.
-const TRIED: SignedDuration = SignedDuration::from_hours(30);
-
 /// Mails that wait to be tried again; one more, and the oldest of them is given up.
 const AGAIN: usize = 1000;
 
@@ -80,10 +77,7 @@ impl Progress {
             }
             // A day earlier, for days begin elsewhere at other times, and clocks differ.
             Some(mark) => {
-                // What was to be tried again came before; how long before that it came is known by the time it is given.
-                let first = mark.again.iter().map(|again| again.at.checked_sub(TRIED).unwrap_or(again.at)).min();
-                let from = first.map_or(mark.at, |first| first.min(mark.at));
-                let since = from.checked_sub(SignedDuration::from_hours(24)).unwrap_or(from);
+                let since = mark.at.checked_sub(SignedDuration::from_hours(24)).unwrap_or(mark.at);
                 (MailboxMark { validity, seen: 0, at: mark.at, again: vec![] }, Look::Since(since))
             }
         };
@@ -132,20 +126,21 @@ impl Progress {
             self.new.pop_front();
         }
         self.mark.seen = self.mark.seen.max(uid);
-        self.mark.at = self.mark.at.max(now);
         let before = self.mark.again.iter().position(|again| again.uid == uid).map(|at| self.mark.again.remove(at));
-        if handled == Handled::Done {
-            return vec![];
-        }
         let attempts = before.map_or(1, |before| before.attempts + 1);
-        if attempts >= ATTEMPTS {
-            return vec![uid];
-        }
-        let after = FIRST.saturating_mul(1 << (attempts - 1).min(20)).min(LONGEST);
-        self.mark.again.push(MailAgain { uid, attempts, at: now.checked_add(after).unwrap_or(Timestamp::MAX) });
         let mut given_up = vec![];
-        while self.mark.again.len() > AGAIN {
-            given_up.push(self.mark.again.remove(0).uid);
+        if handled == Handled::Failed && attempts >= ATTEMPTS {
+            given_up.push(uid);
+        } else if handled == Handled::Failed {
+            let after = FIRST.saturating_mul(1 << (attempts - 1).min(20)).min(LONGEST);
+            self.mark.again.push(MailAgain { uid, attempts, at: now.checked_add(after).unwrap_or(Timestamp::MAX) });
+            while self.mark.again.len() > AGAIN {
+                given_up.push(self.mark.again.remove(0).uid);
+            }
+        }
+        // What still waits may have come at any time before: by this instant it is found if the numbers change.
+        if self.new.is_empty() && self.mark.again.is_empty() {
+            self.mark.at = self.mark.at.max(now);
         }
         given_up
     }
@@ -230,12 +225,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_that_was_to_be_tried_again_is_found_under_its_new_number() {
-        let failed = MailAgain { uid: 12, attempts: 9, at: at(3600) };
-        let (progress, look) =
-            Progress::opened(Some(MailboxMark { again: vec![failed], ..mark(7, 900) }), 8, 40, at(0));
-        assert_eq!(look, Look::Since(at(3600 - 54 * 3600)), "however long it was tried already");
-        assert_eq!(progress.mark().again, vec![], "its old number means another mail");
+    fn mail_that_waited_is_found_under_its_new_number_however_long_it_waited() {
+        const WEEK: i64 = 7 * 86_400;
+        // It came while owd was down.
+        let (mut progress, _) = Progress::opened(Some(mark(7, 10)), 7, 13, at(WEEK));
+        progress.found(&[11, 12]);
+        progress.handled(11, Handled::Done, at(WEEK));
+        let since = |progress: &Progress| Progress::opened(Some(progress.mark().clone()), 8, 40, at(WEEK)).1;
+        assert_eq!(since(&progress), Look::Since(at(-86_400)), "nobody has looked at the other one");
+        progress.handled(12, Handled::Failed, at(WEEK));
+        assert_eq!(since(&progress), Look::Since(at(-86_400)), "it is to be tried again");
+        let (again, _) = Progress::opened(Some(progress.mark().clone()), 8, 40, at(WEEK));
+        assert_eq!(again.mark().again, vec![], "its old number means another mail");
+        progress.handled(12, Handled::Done, at(WEEK));
+        assert_eq!(since(&progress), Look::Since(at(WEEK - 86_400)));
     }
 
     #[test]
@@ -290,6 +293,57 @@ mod tests {
                 handle(&mut progress, &mut saved, &mut done, now, false)?;
             }
             prop_assert_eq!(done, (1..=last).collect());
+        }
+
+        /// However the server numbers the mails anew, each is handled.
+        #[test]
+        fn no_mail_is_lost_by_new_numbers(steps in prop::collection::vec((0_u8..6, 1_u32..4), 1..60)) {
+            // When each mail came; its number is its place and the numbering's first.
+            let mut came: Vec<Timestamp> = vec![];
+            let (mut first, mut validity, mut now) = (1, 1, at(0));
+            let (mut progress, _) = Progress::opened(None, validity, first, now);
+            let mut done = std::collections::BTreeSet::new();
+            for (what, count) in steps {
+                let next = |came: &[Timestamp], first| first + u32::try_from(came.len()).expect("few");
+                match what {
+                    0 => came.extend(std::iter::repeat_n(now, count as usize)),
+                    1 => now = now.checked_add(SignedDuration::from_hours(i64::from(count) * 40)).expect("an instant"),
+                    // A new life, in which the server may number anew.
+                    2 | 3 => {
+                        if what == 3 {
+                            (validity, first) = (validity + 1, first * 2 + count);
+                        }
+                        let (opened, look) =
+                            Progress::opened(Some(progress.mark().clone()), validity, next(&came, first), now);
+                        progress = opened;
+                        if let Look::Since(since) = look {
+                            let found: Vec<u32> =
+                                (first..).zip(&came).filter(|(_, at)| **at >= since).map(|(uid, _)| uid).collect();
+                            progress.found_all(&found, next(&came, first));
+                        }
+                    }
+                    _ => {
+                        if let Next::Handle(uid) = progress.next(now) {
+                            let handled = if count == 1 { Handled::Failed } else { Handled::Done };
+                            for uid in progress.handled(uid, handled, now).into_iter().chain((count > 1).then_some(uid)) {
+                                done.insert(uid - first);
+                            }
+                        }
+                    }
+                }
+                progress.found(&(first..next(&came, first)).collect::<Vec<_>>());
+            }
+            loop {
+                match progress.next(now) {
+                    Next::Handle(uid) => {
+                        progress.handled(uid, Handled::Done, now);
+                        done.insert(uid - first);
+                    }
+                    Next::Wait(Some(until)) => now = until,
+                    Next::Wait(None) => break,
+                }
+            }
+            prop_assert_eq!(done.len(), came.len());
         }
     }
 }

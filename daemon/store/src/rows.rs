@@ -71,7 +71,7 @@ pub struct MailboxMark {
     pub validity: u32,
     /// Up to this number, it too, each mail is handled or in `again`.
     pub seen: u32,
-    /// When that was noted.
+    /// What came before this instant is handled for good.
     pub at: Timestamp,
     pub again: Vec<MailAgain>,
 }
