@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::{family, kib};
-use crate::load::until_long;
+use crate::load::within;
 use crate::measurement::Scale;
 use crate::stub::{Reply, Seen, Stub, count};
 
@@ -64,7 +64,7 @@ fn say(http: &mut Http, session: &str) {
 }
 
 fn wait_idle(http: &mut Http, session: &str) {
-    until_long("the turn is over", || {
+    within("the turn is over", || {
         let shown = http.get(&format!("/v1/sessions/{session}"));
         (shown["state"] == "idle" && shown["waiting"] == 0).then_some(())
     });
@@ -141,7 +141,7 @@ fn at_once(scale: Scale, figures: &mut Figures, takes: Duration, goal: &'static 
             for session in &sessions {
                 say(&mut http, session);
             }
-            until_long("all sessions have asked to the end", || (stub.seen().len() >= requests).then_some(()));
+            within("all sessions have asked to the end", || (stub.seen().len() >= requests).then_some(()));
             let last = stub.seen().last().expect("requests came").answered;
             last.saturating_sub(began)
         });
@@ -184,7 +184,7 @@ fn in_flight(scale: Scale, figures: &mut Figures) {
         let port = format!(":{:04X} 01", stub.port());
         established.lines().filter(|line| line.contains(&port)).count()
     };
-    until_long("all sessions wait for the model", || (asking() >= sessions).then_some(()));
+    within("all sessions wait for the model", || (asking() >= sessions).then_some(()));
     figures.value(format!("{sessions} sessions in flight: PSS"), "MiB", kib(owd.pid(), "Pss:") / 1024.0, "<= 60 MiB");
     owd.kill();
 }
@@ -224,7 +224,7 @@ fn approve(scale: Scale, figures: &mut Figures) {
         stub.forget();
         say(&mut http, &session);
         let mut item = Value::Null;
-        until_long("the call asks", || {
+        within("the call asks", || {
             item = http.get("/v1/items?limit=1")["rows"][0].clone();
             item["id"].is_string().then_some(())
         });
@@ -282,8 +282,8 @@ fn idle_sessions(scale: Scale, figures: &mut Figures) {
     // What the first of them warm up is no cost of each.
     for round in 1..=2 {
         talk(scratch.path(), more, |http| chat(http, &scratch, "Be brief."));
-        until_long("all are answered", || (stub.seen().len() >= round * more).then_some(()));
-        until_long("all are idle", || {
+        within("all are answered", || (stub.seen().len() >= round * more).then_some(()));
+        within("all are idle", || {
             let shown = http.get("/v1/sessions?limit=500");
             let rows = shown["rows"].as_array().expect("sessions");
             rows.iter().all(|session| session["state"] == "idle").then_some(())

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::inbox::disk;
-use crate::load::{self, FAR, started_at, until_long, wall};
+use crate::load::{self, FAR, started_at, wall, within};
 use crate::measurement::Scale;
 
 const DUE: usize = 100;
@@ -68,7 +68,7 @@ fn measure_round(scratch: &Scratch, name: &str, count: usize, rounds: usize) -> 
         for (when, run) in told {
             late.committed.push(millis(when.saturating_sub(due)));
             let mut shown = Value::Null;
-            until_long("what was due has run", || {
+            within("what was due has run", || {
                 shown = http.get(&format!("/v1/runs/{run}"));
                 (shown["state"] == "succeeded").then_some(())
             });

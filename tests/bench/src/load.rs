@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ow_test_support::{monotonic, until};
+use ow_test_support::monotonic;
 use serde_json::{Value, json};
 
 use crate::http::Http;
@@ -28,26 +28,28 @@ pub(crate) fn store_tasks(home: &Path, prefix: &str, count: usize, definition: &
 pub(crate) const FAR: &str =
     "[[trigger]]\ncron = \"0 0 1 1 *\"\n\n[[step]]\ntool = \"shell\"\nargs = { argv = [\"true\"] }\n";
 
-/// Waits until this many items are pending.
+/// Waits until this many runs are parked.
 pub(crate) fn wait_parked(http: &mut Http, count: u64) {
-    until_long("all runs are parked", || {
+    within("all runs are parked", || {
         let status = http.get("/v1/status");
         (status["runs_parked"].as_u64() == Some(count)).then_some(())
     });
 }
 
-/// Like `until`, for loads that take longer than a test would wait.
-pub(crate) fn until_long(what: &str, mut look: impl FnMut() -> Option<()>) {
-    let mut last = None;
-    for _ in 0..20 {
-        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| until(what, &mut look)));
-        match found {
-            Ok(()) => return,
-            Err(panic) => last = Some(panic),
+/// As `until`, for what takes longer than a test would wait. The status counts what is stored: to ask for it without a
+/// pause would be most of the work that is waited for.
+pub(crate) fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    const LIMIT: Duration = Duration::from_mins(20);
+    const PAUSE: Duration = Duration::from_millis(5);
+
+    let began = monotonic();
+    loop {
+        let (found, took) = timed(&mut look);
+        if let Some(found) = found {
+            return found;
         }
-    }
-    if let Some(panic) = last {
-        std::panic::resume_unwind(panic);
+        assert!(monotonic().saturating_sub(began) < LIMIT, "waited {LIMIT:?} for: {what}");
+        std::thread::park_timeout(PAUSE.max(took * 20));
     }
 }
 

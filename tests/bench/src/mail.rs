@@ -11,9 +11,9 @@ use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::kib;
 use crate::inbox::{ASKING, park};
+use crate::load::within;
 use crate::load::{started_at, timed, wait_parked, wall};
 use crate::measurement::Scale;
-use crate::notices::within;
 
 const RELAY: &str = "mx.example.net";
 

@@ -9,9 +9,9 @@ use ow_test_support::{Dovecot, MailSink, Proxy, Scratch, monotonic, rows, until}
 
 use crate::figure::Figures;
 use crate::idle::kib;
+use crate::load::within;
 use crate::mail::approval;
 use crate::measurement::Scale;
-use crate::notices::within;
 
 /// Items that wait at a time.
 const AT_ONCE: usize = 10;

@@ -1,5 +1,4 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ow_test_support::{Receiver, Scratch, monotonic, until};
 use serde_json::json;
@@ -8,6 +7,7 @@ use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::kib;
 use crate::inbox::{ASKING, park};
+use crate::load::within;
 use crate::measurement::Scale;
 
 /// At most so many notices meet a server that is down.
@@ -46,18 +46,4 @@ pub(crate) fn measure(scale: Scale, figures: &mut Figures) {
     figures.value("memory before they go out", "KiB", before, "");
     figures.value("memory after", "KiB", after, "flat");
     owd.stop();
-}
-
-/// As `until`, for what takes its time.
-pub(crate) fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    const ROUNDS: u32 = 20;
-
-    let began = monotonic();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(monotonic().saturating_sub(began) < Duration::from_mins(1) * ROUNDS, "waited for: {what}");
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
 }

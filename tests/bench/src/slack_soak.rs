@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::figure::Figures;
 use crate::http::Http;
 use crate::idle::kib;
-use crate::load::until_long;
+use crate::load::within;
 use crate::slack::{ASKING, home};
 
 const CHANNEL: &str = "C1";
@@ -91,12 +91,12 @@ pub(crate) fn measure(minutes: u64, figures: &mut Figures) {
         std::thread::park_timeout(TICK);
     }
     slack.is_down(false);
-    until_long("every item is decided", || {
+    within("every item is decided", || {
         look(&mut http, &slack, &mut items);
         people(&slack, &mut items, &mut chance);
         (items.len() == events && decided(&mut http, events) == events).then_some(())
     });
-    until_long("Slack's events are acknowledged", || (slack.unacknowledged() == 0).then_some(()));
+    within("Slack's events are acknowledged", || (slack.unacknowledged() == 0).then_some(()));
     let twice = verify(&mut http, &slack, &items);
     let after = kib(owd.pid(), "Rss:");
     report(figures, &slack, &items, &[("storms", storms), ("notices that came twice", twice)]);
@@ -218,7 +218,7 @@ fn verify(http: &mut Http, slack: &Slack, items: &BTreeMap<String, Asked>) -> us
         let expected = if allowed { "succeeded" } else { "refused" };
         assert_eq!(run["state"], expected, "{id}");
         let notice = asked.notice.as_deref().expect("a notice");
-        until_long("the notice shows it", || {
+        within("the notice shows it", || {
             let now: Value = slack.message(CHANNEL, notice).unwrap_or_default();
             (!now["blocks"].to_string().contains("\"actions\"")).then_some(())
         });

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::figure::Figures;
 use crate::http::Http;
-use crate::load::{CONNECTIONS, until_long};
+use crate::load::{CONNECTIONS, within};
 use crate::measurement::Scale;
 
 const SECRET: &str = "a secret of the bench";
@@ -72,7 +72,7 @@ fn replay(scale: Scale, figures: &mut Figures) {
     let seconds = monotonic().saturating_sub(began).as_secs_f64();
     let total = u64::try_from(share * CONNECTIONS).expect("a count");
     let mut http = Http::connect(scratch.path());
-    until_long("all events are worked off", || {
+    within("all events are worked off", || {
         let status = http.get("/v1/status");
         let waits = ["events_waiting", "runs_queued", "runs_running"].iter().any(|name| status[*name] != 0);
         (!waits).then_some(())
