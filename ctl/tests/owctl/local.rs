@@ -71,6 +71,46 @@ fn a_service_is_installed_and_removed_with_the_commands_of_systemd() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_service_that_the_manager_does_not_take_leaves_the_unit_as_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let path = recorded(home.path(), &[("systemctl", 1)]);
+    let run = || {
+        let owctl = Owctl::new().with("HOME", home.path()).with("PATH", &path);
+        owctl.run(["service", "install", "--owd", "/bin/true"])
+    };
+    let unit = home.path().join(".config/systemd/user/owd.service");
+    let ran = run();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(!unit.exists(), "{ran:?}");
+    fs::write(&unit, "mine\n").unwrap();
+    assert_eq!(run().code, 1);
+    assert_eq!(fs::read_to_string(&unit).unwrap(), "mine\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_service_starts_owd_where_owctl_was_told_that_its_files_are() {
+    let run = |with: &[(&str, &str)], args: &[&str]| {
+        let owctl = with.iter().fold(Owctl::new(), |owctl, (name, value)| owctl.with(name, value));
+        let install = ["service", "install", "--dry-run", "--owd", "/bin/true"];
+        owctl.run(install.iter().chain(args))
+    };
+    for (with, args, line) in [
+        (&[("OWD_HOME", "/srv/owd")][..], &[][..], "ExecStart=/bin/true --home /srv/owd\n"),
+        (&[], &["--home", "/srv/my owd"], "ExecStart=/bin/true --home \"/srv/my owd\"\n"),
+        (&[("OWD_SOCKET", "/run/x.sock")], &[], "ExecStart=/bin/true --socket /run/x.sock\n"),
+    ] {
+        let ran = run(with, args);
+        assert!(ran.stdout.contains(line), "{ran:?}");
+    }
+    let ran = run(&[("OWD_HOME", "/srv/owd")], &["--system"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--home"), "{ran:?}");
+    let ran = run(&[], &["--home", "here"]);
+    assert!(ran.stdout.contains("--home /") && ran.stdout.contains("/here\n"), "it starts in another folder: {ran:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn a_dry_run_of_the_systems_service_changes_nothing() {
     let ran = Owctl::new().run(["service", "install", "--system", "--dry-run", "--owd", "/bin/true", "--json"]);
     assert_eq!(ran.code, 0, "{ran:?}");

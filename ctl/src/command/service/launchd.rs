@@ -2,22 +2,27 @@ use std::path::{Path, PathBuf};
 
 use ow_config::Account;
 
+use super::Start;
 use super::steps::{IfItFails, Plan, Standing, Step, succeeds};
 use crate::failure::Failure;
 use crate::place::environment;
 
 const AGENT: &str = include_str!("../../../../contrib/launchd/owd.plist");
 
-pub(super) fn install(account: Account, owd: &Path, log: &Path) -> Result<Plan, Failure> {
+pub(super) fn install(account: Account, start: &Start, log: &Path) -> Result<Plan, Failure> {
     let agent = agent_file(account)?;
     let file = text_of(&agent)?.to_owned();
-    let text = AGENT.replace("@OWD@", &in_xml(text_of(owd)?)).replace("@LOG@", &in_xml(text_of(log)?));
+    let mut words = in_xml(text_of(&start.owd)?);
+    for (flag, place) in &start.places {
+        put!(words, "</string>\n\t\t<string>{flag}</string>\n\t\t<string>{}", in_xml(text_of(place)?));
+    }
+    let text = AGENT.replace("@OWD@", &words).replace("@LOG@", &in_xml(text_of(log)?));
     Ok(Plan {
         steps: vec![
             Step::Write { path: agent, text },
             // One that is loaded already cannot be loaded again.
             Step::run(&["launchctl", "bootout", &target()], IfItFails::GoOn),
-            Step::run(&["launchctl", "bootstrap", &domain(), &file], IfItFails::Stop),
+            Step::run(&["launchctl", "bootstrap", &domain(), &file], IfItFails::TakeBack),
         ],
         afterwards: "owd is installed and runs while you are logged in. See it with `owctl status`.",
     })
@@ -81,14 +86,16 @@ mod tests {
 
     #[test]
     fn paths_stand_in_the_agent_as_text() {
-        let plan = install(Account::Person, Path::new("/opt/a&b/owd"), Path::new("/tmp/owd.log")).unwrap();
+        let start = Start { owd: "/opt/a&b/owd".into(), places: vec![("--home", "/srv/a&b".into())] };
+        let plan = install(Account::Person, &start, Path::new("/tmp/owd.log")).unwrap();
         let Step::Write { text, .. } = &plan.steps[0] else { panic!("{:?}", plan.steps[0]) };
         assert!(text.contains("<string>/opt/a&amp;b/owd</string>"), "{text}");
+        assert!(text.contains("<string>--home</string>\n\t\t<string>/srv/a&amp;b</string>"), "{text}");
         assert!(text.contains("<string>/tmp/owd.log</string>") && !text.contains('@'), "{text}");
     }
 
     #[test]
     fn the_systems_own_is_refused() {
-        assert!(install(Account::System, Path::new("/o"), Path::new("/l")).is_err());
+        assert!(install(Account::System, &Start { owd: "/o".into(), places: vec![] }, Path::new("/l")).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use ow_config::Account;
+use ow_config::{Account, PathFlags};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,6 +29,8 @@ pub(crate) enum Service {
   owctl service install              for you
   owctl service install --dry-run    only show what would be done
   sudo owctl service install --system
+
+The service uses the folder and the socket that --home, --socket, OWD_HOME and OWD_SOCKET name.
 
 For you it also turns on lingering, so that owd goes on while you are logged out; where that is not
 permitted it says so.")]
@@ -83,12 +85,35 @@ impl Install {
         let owd = owd.and_then(|path| std::path::absolute(path).ok()).ok_or_else(|| {
             Failure::usage("the program `owd` is not found").hint("name it with --owd, or put it beside owctl")
         })?;
+        let start = Start { owd, places: places(context)? };
         let plan = match manager() {
-            Manager::Systemd => systemd::install(context.account, &owd)?,
-            Manager::Launchd => launchd::install(context.account, &owd, &context.paths()?.log_file)?,
+            Manager::Systemd => systemd::install(context.account, &start)?,
+            Manager::Launchd => launchd::install(context.account, &start, &context.paths()?.log_file)?,
         };
         finish(&plan, self.dry_run, context)
     }
+}
+
+/// How the service starts owd.
+struct Start {
+    owd: PathBuf,
+    /// Flags by which it finds its files where owctl was told that they are.
+    places: Vec<(&'static str, PathBuf)>,
+}
+
+fn places(context: &Context) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
+    let PathFlags { home, socket, .. } = &context.flags;
+    let named = [("--home", home), ("--socket", socket)];
+    // A service starts in another folder than this one.
+    let absolute =
+        |place: &PathBuf| std::path::absolute(place).map_err(|why| Failure::io("cannot tell the current folder", &why));
+    let named = named.into_iter().filter_map(|(flag, place)| Some((flag, place.as_ref()?)));
+    let places = named.map(|(flag, place)| Ok((flag, absolute(place)?))).collect::<Result<Vec<_>, Failure>>()?;
+    if let (Some((flag, _)), Account::System) = (places.first(), context.account) {
+        return Err(Failure::usage(format!("the system's service has its own places, and {flag} names another"))
+            .hint("leave out --home and --socket, OWD_HOME and OWD_SOCKET too"));
+    }
+    Ok(places)
 }
 
 impl Uninstall {

@@ -30,6 +30,8 @@ pub(super) enum Step {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum IfItFails {
     Stop,
+    /// Stops, and makes the files that were written what they were before.
+    TakeBack,
     /// Goes on, and tells this.
     Tell(&'static str),
     GoOn,
@@ -77,9 +79,11 @@ impl Plan {
 
     pub(super) fn perform(&self, mut tell: impl FnMut(&str)) -> Result<Done, Failure> {
         let mut done = Done { done: vec![], notes: vec![] };
+        let mut before: Vec<(&Path, Option<String>)> = vec![];
         for step in &self.steps {
             let line = match step {
                 Step::Write { path, text } => {
+                    before.push((path, fs::read_to_string(path).ok()));
                     write(path, text)?;
                     format!("wrote {}", path.display())
                 }
@@ -90,6 +94,16 @@ impl Plan {
                 Step::Run { argv, if_it_fails } => match (run(argv), if_it_fails) {
                     (Ok(()), _) => format!("ran {}", argv.join(" ")),
                     (Err(failure), IfItFails::Stop) => return Err(failure),
+                    (Err(failure), IfItFails::TakeBack) => {
+                        for (path, text) in before.into_iter().rev() {
+                            match text {
+                                Some(text) => write(path, &text)?,
+                                None => remove(path)?,
+                            }
+                            tell(&escape::block(&format!("took back {}", path.display())));
+                        }
+                        return Err(failure);
+                    }
                     (Err(failure), IfItFails::Tell(note)) => {
                         done.notes.push(note);
                         failure.message

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use ow_config::Account;
 
+use super::Start;
 use super::steps::{IfItFails, Plan, Standing, Step, succeeds};
 use crate::failure::Failure;
 use crate::place;
@@ -11,13 +12,13 @@ const SYSTEM_UNIT: &str = include_str!("../../../../contrib/systemd/system/owd.s
 const SYSUSERS: &str = include_str!("../../../../contrib/systemd/system/owd.sysusers");
 const SYSUSERS_FILE: &str = "/etc/sysusers.d/owd.conf";
 
-pub(super) fn install(account: Account, owd: &Path) -> Result<Plan, Failure> {
+pub(super) fn install(account: Account, start: &Start) -> Result<Plan, Failure> {
     let unit = unit_file(account)?;
     Ok(match account {
         Account::Person => Plan {
             steps: vec![
-                Step::Write { path: unit, text: render(USER_UNIT, owd)? },
-                Step::run(&["systemctl", "--user", "daemon-reload"], IfItFails::Stop),
+                Step::Write { path: unit, text: render(USER_UNIT, start)? },
+                Step::run(&["systemctl", "--user", "daemon-reload"], IfItFails::TakeBack),
                 Step::run(&["systemctl", "--user", "enable", "--now", "owd.service"], IfItFails::Stop),
                 Step::run(
                     &["loginctl", "enable-linger"],
@@ -32,9 +33,9 @@ pub(super) fn install(account: Account, owd: &Path) -> Result<Plan, Failure> {
         Account::System => Plan {
             steps: vec![
                 Step::Write { path: SYSUSERS_FILE.into(), text: SYSUSERS.into() },
-                Step::run(&["systemd-sysusers", SYSUSERS_FILE], IfItFails::Stop),
-                Step::Write { path: unit, text: render(SYSTEM_UNIT, owd)? },
-                Step::run(&["systemctl", "daemon-reload"], IfItFails::Stop),
+                Step::run(&["systemd-sysusers", SYSUSERS_FILE], IfItFails::TakeBack),
+                Step::Write { path: unit, text: render(SYSTEM_UNIT, start)? },
+                Step::run(&["systemctl", "daemon-reload"], IfItFails::TakeBack),
                 Step::run(&["systemctl", "enable", "--now", "owd.service"], IfItFails::Stop),
             ],
             afterwards: "owd is installed and runs. Who is in the group `owd` may speak to it: `sudo usermod -aG owd NAME`.\n\
@@ -95,8 +96,12 @@ fn unit_file(account: Account) -> Result<PathBuf, Failure> {
     }
 }
 
-fn render(unit: &str, owd: &Path) -> Result<String, Failure> {
-    Ok(unit.replace("@OWD@", &quoted(owd)?))
+fn render(unit: &str, Start { owd, places }: &Start) -> Result<String, Failure> {
+    let mut line = quoted(owd)?;
+    for (flag, place) in places {
+        put!(line, " {flag} {}", quoted(place)?);
+    }
+    Ok(unit.replace("@OWD@", &line))
 }
 
 /// A program's path as a unit must write it.
@@ -133,7 +138,10 @@ mod tests {
     fn both_units_name_the_program_in_one_place() {
         for unit in [USER_UNIT, SYSTEM_UNIT] {
             assert_eq!(unit.matches("@OWD@").count(), 1);
-            assert!(!render(unit, Path::new("/usr/bin/owd")).unwrap().contains("@OWD@"));
+            let start = Start { owd: "/usr/bin/owd".into(), places: vec![("--home", "/srv/my owd".into())] };
+            let rendered = render(unit, &start).unwrap();
+            assert!(rendered.contains("\nExecStart=/usr/bin/owd --home \"/srv/my owd\""), "{rendered}");
+            assert!(!rendered.contains("@OWD@"));
         }
     }
 
@@ -146,7 +154,7 @@ mod tests {
         for (unit, manager) in [(USER_UNIT, "--user"), (SYSTEM_UNIT, "--system")] {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join("owd.service");
-            std::fs::write(&file, render(unit, &owd).unwrap()).unwrap();
+            std::fs::write(&file, render(unit, &Start { owd: owd.clone(), places: vec![] }).unwrap()).unwrap();
             let verified = std::process::Command::new("systemd-analyze")
                 .args(["verify", "--man=no", "--recursive-errors=no", manager])
                 .arg(&file)
