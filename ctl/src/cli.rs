@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use ow_config::{Account, PathFlags};
+use serde_json::json;
 
 use crate::command::Command;
 use crate::context::Context;
@@ -76,9 +77,20 @@ pub(crate) fn grammar() -> clap::Command {
 }
 
 fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let Some(command) = command_word(args).and_then(Command::grammar_of) else { return Cli::try_parse_from(args) };
-    let matches = lean(command).try_get_matches_from(args)?;
+    let grammar = || command_word(args).and_then(Command::grammar_of).map_or_else(Cli::command, lean);
+    let matches = grammar().try_get_matches_from(args).map_err(|error| {
+        if is_asked_for(&error) {
+            return error;
+        }
+        // The usage names what is set. What comes from the environment was not typed, so it is no part of that.
+        let typed = grammar().mut_args(|arg| arg.env(None::<&str>));
+        typed.try_get_matches_from(args).err().unwrap_or(error)
+    })?;
     Ok(Cli { global: Global::from_arg_matches(&matches)?, command: Command::from_arg_matches(&matches)? })
+}
+
+fn is_asked_for(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
 }
 
 /// The command line of one command alone, which parses it as that of all would.
@@ -103,7 +115,11 @@ fn command_word(args: &[OsString]) -> Option<&str> {
 
 impl End {
     pub(crate) fn print(&self) -> ExitCode {
-        let asked_for = matches!(self.error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        let asked_for = is_asked_for(&self.error);
+        if self.error.kind() == ErrorKind::DisplayVersion && self.out.is_json() {
+            self.out.json(&json!({ "version": env!("CARGO_PKG_VERSION") }));
+            return ExitCode::SUCCESS;
+        }
         if asked_for || !self.out.is_json() {
             // A closed pipe is no failure, and there is nobody left to tell.
             drop(self.error.print());

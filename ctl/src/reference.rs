@@ -2,12 +2,12 @@ use std::str::FromStr;
 
 /// Names an item, a run or a rule as a person gives it: an id, a unique beginning of one, or a pasted token.
 ///
-/// `[ow:7k2…]`, also inside a line that was copied whole; look-alikes (`O`, `I`, `L`) are read as what they stand
-/// for. Which thing it fits, owd says.
+/// `[ow:7k2…]`, also inside a line that was copied whole. Which thing it fits, owd says.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Reference(String);
 
 const LETTERS: &str = "0123456789abcdefghjkmnpqrstvwxyz";
+const LOOK_ALIKES: &str = "oil";
 const LONGEST: usize = 16;
 
 impl Reference {
@@ -21,15 +21,9 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let inner = token(text)?.unwrap_or(text).trim();
-        let id: String = inner
-            .chars()
-            .map(|letter| match letter.to_ascii_lowercase() {
-                'o' => '0',
-                'i' | 'l' => '1',
-                other => other,
-            })
-            .collect();
-        let strange = id.chars().find(|letter| !LETTERS.contains(*letter));
+        let id = inner.to_ascii_lowercase();
+        // owd reads look-alikes as what they stand for; here they stay, so that an error names what was typed.
+        let strange = id.chars().find(|letter| !LETTERS.contains(*letter) && !LOOK_ALIKES.contains(*letter));
         if let Some(letter) = strange {
             return Err(format!("an id is of letters and digits, and {letter:?} is none of its letters"));
         }
@@ -68,7 +62,7 @@ mod tests {
     fn ids_prefixes_and_pasted_tokens_name_the_same() {
         for text in [
             "7k2m9q4r8t0v3x5z",
-            "7K2M9Q4R8TOV3X5Z",
+            "7K2M9Q4R8T0V3X5Z",
             "[ow:7k2m9q4r8t0v3x5z]",
             " ow:7k2m9q4r8t0v3x5z ",
             "Re: [OW:7K2M9Q4R8T0V3X5Z] backup wants to run",
@@ -76,6 +70,7 @@ mod tests {
             assert_eq!(read(text).as_deref(), Ok("7k2m9q4r8t0v3x5z"), "{text}");
         }
         assert_eq!(read("7k").as_deref(), Ok("7k"));
+        assert_eq!(read("First").as_deref(), Ok("first"), "what was typed is what an error names");
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn an_item_shows_where_it_was_told_of_and_what_went_wrong() {
 #[test]
 fn a_prefix_an_id_and_a_pasted_token_approve_the_same_item() {
     for (given, asked) in
-        [("7K2", "7k2"), (ID, ID), ("[ow:7k2m9q4r8t0v3x5z]", ID), ("Re: [OW:7K2M9Q4R8TOV3X5Z] hi", ID)]
+        [("7K2", "7k2"), (ID, ID), ("[ow:7k2m9q4r8t0v3x5z]", ID), ("Re: [OW:7K2M9Q4R8T0V3X5Z] hi", ID)]
     {
         let fake = inbox(asked);
         let ran = Owctl::to(&fake).run(["inbox", "approve", given, "--json"]);

@@ -176,3 +176,20 @@ fn completions_know_the_commands_of_each_shell() {
         assert!(ran.stdout.contains("inbox") && ran.stdout.contains("for-task"), "{shell}");
     }
 }
+
+#[test]
+fn the_version_is_told_in_json_too() {
+    for args in [["--version", "--json"], ["--json", "--version"]] {
+        let ran = Owctl::new().run(args);
+        assert_eq!((ran.code, ran.json()["version"].as_str()), (0, Some(env!("CARGO_PKG_VERSION"))), "{ran:?}");
+    }
+    assert_eq!(Owctl::new().run(["--version"]).stdout, concat!("owctl ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn a_usage_shows_nothing_that_only_the_environment_says() {
+    let plain = Owctl::new().run(["task", "show"]);
+    assert!(plain.code == 2 && plain.stderr.contains("Usage: owctl task show <NAME>"), "{plain:?}");
+    let set = Owctl::new().with("OWD_HOME", "/srv/owd").with("OWD_SOCKET", "/run/x.sock").run(["task", "show"]);
+    assert_eq!((set.code, set.stderr), (2, plain.stderr));
+}

@@ -299,9 +299,25 @@ fn a_file_that_cannot_be_imported_keeps_no_other_from_it() {
     fs::write(folder.path().join("bad.toml"), "crn = 1").unwrap();
     fs::write(folder.path().join("reports.toml"), "a = 1").unwrap();
     let ran = Owctl::to(&fake).run(["task", "import", folder.path().to_str().unwrap(), "--json"]);
-    assert_eq!(ran.code, 2, "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
     assert_eq!(fake.lines().len(), 2);
-    assert!(ran.json()["error"]["message"].as_str().unwrap().starts_with("1 of 2 files"), "{ran:?}");
+    let imported = ran.json();
+    assert_eq!((imported["saved"][0]["name"].as_str(), rows(&imported["saved"])), (Some("reports"), 1), "{imported}");
+    assert_eq!(rows(&imported["failed"]), 1, "{imported}");
+    assert!(imported["failed"][0]["file"].as_str().unwrap().ends_with("bad.toml"), "{imported}");
+
+    // One that cannot be read is one of them, too.
+    let missing = folder.path().join("missing.toml");
+    let fake = Fake::start().on("PUT /v1/tasks/reports", saved("created"));
+    let good = folder.path().join("reports.toml");
+    let ran = Owctl::to(&fake).run(["task", "import", missing.to_str().unwrap(), good.to_str().unwrap()]);
+    assert_eq!((ran.code, fake.lines().len()), (1, 1), "{ran:?}");
+    assert!(ran.stdout.contains("reports: created") && ran.stderr.contains("missing.toml"), "{ran:?}");
+    assert!(ran.stderr.contains("1 of 2 files"), "{ran:?}");
+}
+
+fn rows(list: &serde_json::Value) -> usize {
+    list.as_array().unwrap().len()
 }
 
 #[test]

@@ -1,7 +1,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ow_client::Client;
 use ow_protocol::{SaveTask, SavedTask};
 use serde::Serialize;
 
@@ -16,7 +15,8 @@ use crate::failure::{Exit, Failure};
   owctl task import ~/owd-tasks            every *.toml of the folder
   owctl task import --replace reports.toml
 
-A file that cannot be imported is reported and changes nothing; the others are imported all the same.")]
+A file that cannot be imported is reported and changes nothing; the others are imported all the same. The exit code is 1
+then, and with --json `saved` and `failed` tell which they are.")]
 pub(crate) struct Import {
     /// Task files, or folders of them
     #[arg(required = true, value_name = "PATH")]
@@ -45,7 +45,12 @@ impl Import {
         let mut imported = Imported { saved: vec![], failed: vec![] };
         context.with_daemon(async |owd| {
             for file in files {
-                match self.one(owd, &file).await {
+                // What cannot be read has nothing to ask owd for.
+                let done = match request(&file, self.replace) {
+                    Ok((name, request)) => owd.save_task(&name, &request).await.map_err(Failure::from),
+                    Err(failure) => Err(Failure { exit: Exit::Usage, ..failure }),
+                };
+                match done {
                     Ok(saved) => imported.saved.push(saved),
                     Err(failure @ Failure { exit: Exit::Usage | Exit::Conflict, .. }) => {
                         imported.failed.push(Refused {
@@ -64,13 +69,20 @@ impl Import {
             context.out.give(&imported, in_words);
             return Ok(());
         }
+        if context.out.is_json() {
+            context.out.json(&imported);
+            return Err(Failure::told(Exit::Failed));
+        }
+        if !imported.saved.is_empty() {
+            context.out.give(&imported, in_words);
+        }
         let total = imported.saved.len() + imported.failed.len();
         let details = imported.failed.iter().flat_map(|refused| {
             let head = format!("{}: {}", refused.file, refused.message);
             std::iter::once(head).chain(refused.details.iter().map(|detail| format!("  {detail}")))
         });
         Err(Failure::new(
-            Exit::Usage,
+            Exit::Failed,
             "import",
             format!("{} of {total} files were not imported", imported.failed.len()),
         )
@@ -97,13 +109,13 @@ impl Import {
         }
         Ok(files)
     }
+}
 
-    async fn one(&self, owd: &mut Client, file: &Path) -> Result<SavedTask, Failure> {
-        let definition = Definition::read(file)?;
-        let name = definition.named(None)?;
-        let request = SaveTask { definition: definition.text, must_be_new: !self.replace, expect_revision: None };
-        Ok(owd.save_task(name.as_str(), &request).await?)
-    }
+/// What owd is asked to save, and under which name.
+fn request(file: &Path, replace: bool) -> Result<(String, SaveTask), Failure> {
+    let definition = Definition::read(file)?;
+    let name = definition.named(None)?.as_str().to_owned();
+    Ok((name, SaveTask { definition: definition.text, must_be_new: !replace, expect_revision: None }))
 }
 
 fn is_task_file(path: &Path) -> bool {

@@ -25,7 +25,8 @@ impl Pause {
         })?;
         context.out.give(&task, |task| {
             format!(
-                "{} is paused. What runs goes on; nothing new starts until `owctl task resume {0}`.",
+                "{} is paused until `owctl task resume {0}`: its slots are skipped and its events wait. What runs goes \
+                 on, and `owctl task run {0}` runs it by hand.",
                 escape::line(&task.name)
             )
         });
