@@ -11,7 +11,7 @@ use ow_config::{Config, Host, Paths};
 use ow_engine::{AllowableStep, Command, Engine, LiveReceiver, PlannedStep};
 use ow_inbox::Channels;
 use ow_mail::{Extent, Taken};
-use ow_model::{InboxBinding, InboxName, Item, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName};
+use ow_model::{InboxBinding, InboxName, Item, Person, RuleTarget, RunId, SessionId, TaskName, TaskSpec, WebhookName};
 use ow_server::{About, Control, HandedMail, SignedSample, TakenMail, WantedSession, Warning, Webhooks};
 use ow_store::{SqliteStore, StoreError, TaskRow};
 use serde_json::Value;
@@ -163,6 +163,10 @@ impl Control for OwdControl {
 
     async fn allowable(&self, task: &TaskRow) -> Result<Vec<AllowableStep>, String> {
         self.facts.engine.allowable(&task.spec).await.map_err(|error| error.to_string())
+    }
+
+    fn never_permits(&self, target: &RuleTarget) -> Option<String> {
+        self.facts.engine.never_permits(target)
     }
 
     async fn reload(&self) -> Result<(), Vec<String>> {

@@ -1,11 +1,12 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use ow_config::template;
 use ow_model::{
-    BlobHash, Call, Cause, EventPayload, Hole, Position, RuleTarget, Run, RunId, RunState, TaskId, TaskSpec, ToolName,
+    BlobHash, Call, Cause, EventPayload, Hole, Position, Risk, RuleTarget, Run, RunId, RunState, TaskId, TaskSpec,
+    ToolName,
 };
 use ow_policy::{Action, Facts, Situation, Verdict};
 use ow_store::StoreError;
@@ -73,18 +74,24 @@ impl Engine {
         let (engine, spec) = (Arc::clone(self), spec.clone());
         let planned = tokio::task::spawn_blocking(move || {
             let context = engine.imagined_context(task, &spec, revision, payload);
-            // A run has a folder of its own before its first call is judged; for a plan one stands in for the moment.
-            let run_folder = engine.runs_dir.join(RunId::random().to_string());
-            if let Err(error) = fs::create_dir_all(&run_folder) {
-                debug!(%error, "no folder stands in for the plan's run");
-            }
-            let steps = spec.steps.iter().zip(0..);
-            let planned = steps.map(|(_, step)| engine.plan_step(&spec, step, &context, &run_folder, &rules)).collect();
-            // Nothing was put into it; should it stay, it is an empty folder.
-            drop(fs::remove_dir(&run_folder));
-            planned
+            engine.with_stand_in(|run_folder| {
+                let steps = spec.steps.iter().zip(0..);
+                steps.map(|(_, step)| engine.plan_step(&spec, step, &context, run_folder, &rules)).collect()
+            })
         });
         Ok(planned.await.expect("judging a plan does not panic"))
+    }
+
+    /// A run has a folder of its own before its first call is judged; here one stands in for the moment.
+    fn with_stand_in<T>(&self, judge: impl FnOnce(&Path) -> T) -> T {
+        let run_folder = self.runs_dir.join(RunId::random().to_string());
+        if let Err(error) = fs::create_dir_all(&run_folder) {
+            debug!(%error, "no folder stands in for a run's");
+        }
+        let judged = judge(&run_folder);
+        // Nothing was put into it; should it stay, it is an empty folder.
+        drop(fs::remove_dir(&run_folder));
+        judged
     }
 
     fn imagined_context(&self, task: TaskId, spec: &TaskSpec, revision: u32, payload: Option<Value>) -> Value {
@@ -179,40 +186,64 @@ impl Engine {
         let rules = self.store.rules(Some(&spec.name), self.clock.now()).await?;
         let (engine, spec) = (Arc::clone(self), spec.clone());
         let steps = tokio::task::spawn_blocking(move || {
-            let steps = spec.steps.iter().zip(0..);
-            steps.map(|(_, step)| engine.allowable_step(&spec, step, &rules)).collect()
+            engine.with_stand_in(|run_folder| {
+                let steps = spec.steps.iter().zip(0..);
+                steps.map(|(_, step)| engine.allowable_step(&spec, step, run_folder, &rules)).collect()
+            })
         });
         Ok(steps.await.expect("looking at a step does not panic"))
     }
 
-    fn allowable_step(&self, spec: &TaskSpec, index: u32, rules: &[ow_model::Rule]) -> AllowableStep {
+    /// Why a rule would never permit anything.
+    #[must_use]
+    pub fn never_permits(&self, target: &RuleTarget) -> Option<String> {
+        let (rule, why) = ow_policy::never_permits(target, &self.standing().settings)?;
+        Some(format!("{why} ({rule})"))
+    }
+
+    fn allowable_step(
+        &self,
+        spec: &TaskSpec,
+        index: u32,
+        run_folder: &Path,
+        rules: &[ow_model::Rule],
+    ) -> AllowableStep {
         let step = &spec.steps[index as usize];
         let (text, text_hash) = ow_config::step_text(step);
         let holes = template::holes_of(&step.args);
         let target = self
-            .facts_of_step(spec, index)
+            .facts_of_step(spec, index, run_folder)
             .map(|facts| ow_policy::rule_for_step(index, text_hash, facts.as_ref(), holes.clone()));
         let allowed = target.as_ref().is_ok_and(|target| rules.iter().any(|rule| rule.target == *target));
         AllowableStep { step: index, tool: step.tool.clone(), text, text_hash, holes, target, allowed }
     }
 
     /// What a step that starts programs would start now; none for tools that start none.
-    fn facts_of_step(&self, spec: &TaskSpec, index: u32) -> Result<Option<Facts>, String> {
+    fn facts_of_step(&self, spec: &TaskSpec, index: u32, run_folder: &Path) -> Result<Option<Facts>, String> {
         let step = &spec.steps[index as usize];
         let tool = self.toolbox.tool(&step.tool).ok_or_else(|| format!("there is no tool `{}`", step.tool))?;
-        if tool.spec().risk != ow_model::Risk::Exec {
+        let risk = tool.spec().risk;
+        if !matches!(risk, Risk::Exec | Risk::WriteLocal) {
             return Ok(None);
         }
         // A template's own syntax would be read as the shell's.
         let context = self.imagined_context(TaskId(0), spec, 0, None);
         let args = ow_tool::as_if_filled(tool.spec(), &template::preview_args(&step.args, &context));
         let call = Call { position: Position(index), tool: step.tool.clone(), args };
-        let place = self.place(spec, PathBuf::from("/"));
-        let facts = tool.facts(&call, &place).map_err(|error| error.message)?;
+        let place = self.place(spec, run_folder.to_owned());
+        let facts = match tool.facts(&call, &place) {
+            Ok(facts) => facts,
+            // What it writes to may only be there in a run.
+            Err(_) if risk == Risk::WriteLocal => return Ok(None),
+            Err(error) => return Err(error.message),
+        };
+        if let Some((rule, why)) = ow_policy::hard_block(&facts, &self.standing().settings, Some(run_folder)) {
+            return Err(format!("{why} ({rule})"));
+        }
         if matches!(facts.action, Action::Command { program: None, .. }) {
             return Err("its program is not found, or is not named in the step; a rule cannot be bound to it".into());
         }
-        Ok(Some(facts))
+        Ok(Some(facts).filter(|_| risk == Risk::Exec))
     }
 }
 

@@ -61,13 +61,13 @@ pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Op
             }
         }
         Action::Paths { op, paths, .. } => {
-            let denied = denied_path(*op, paths, situation);
+            let denied = denied_path(*op, paths, &scope(situation));
             if denied.is_some() {
                 return denied;
             }
         }
         Action::Enclosed { paths, .. } => {
-            let denied = denied_path(PathOp::Read, paths, situation);
+            let denied = denied_path(PathOp::Read, paths, &scope(situation));
             if denied.is_some() {
                 return denied;
             }
@@ -88,9 +88,9 @@ pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Op
     None
 }
 
-fn denied_path(op: PathOp, paths: &[ResolvedPath], situation: &Situation) -> Option<(String, String)> {
+pub(crate) fn denied_path(op: PathOp, paths: &[ResolvedPath], scope: &Scope) -> Option<(String, String)> {
     paths.iter().find_map(|path| {
-        let (verdict, rule, why) = words(&standing(path, op, &scope(situation)), op, path);
+        let (verdict, rule, why) = words(&standing(path, op, scope), op, path);
         (verdict == "deny").then_some((rule, why))
     })
 }

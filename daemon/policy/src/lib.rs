@@ -39,7 +39,7 @@ pub use facts::{Action, CommandForm, Facts, PathOp, ResolvedPath};
 pub use judge::{ADDRESS_BLOCK, judge};
 pub use own_tools::{OWN_TOOLS, OwnTool, Performed};
 pub use risk::{RiskOverride, overridden_risk};
-pub use rules::{rule_for_call, rule_for_step};
+pub use rules::{hard_block, never_permits, rule_for_call, rule_for_step};
 pub use session::session_offer;
 pub use situation::{Hole, HolePlace, Settings, Situation, StepFacts};
 pub use verdict::{Explained, Refusal, Verdict};

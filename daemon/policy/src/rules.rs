@@ -1,9 +1,11 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ow_model::{BlobHash, BoundFile, Call, Rule, RuleScope, RuleTarget};
+use ow_model::{BlobHash, BoundFile, Call, Risk, Rule, RuleScope, RuleTarget};
 
-use crate::judge::{hole_out_of_place, strange_enclosure};
-use crate::{Action, CommandForm, Facts, PathOp, Situation, StepFacts, command, url};
+use crate::command::Subject;
+use crate::judge::{denied_path, hole_out_of_place, strange_enclosure};
+use crate::path::{NoLinks, Scope, resolve};
+use crate::{Action, CommandForm, Facts, PathOp, Settings, Situation, StepFacts, command, url};
 
 type Program = (PathBuf, BlobHash);
 
@@ -32,6 +34,40 @@ pub fn rule_for_call(call: &Call, facts: &Facts) -> RuleTarget {
             RuleTarget::Call { hash: call.hash() }
         }
     }
+}
+
+/// What no rule, mode or answer ever lifts of a call: the hard block's rule and reason.
+#[must_use]
+pub fn hard_block(facts: &Facts, settings: &Settings, run_folder: Option<&Path>) -> Option<(String, String)> {
+    match &facts.action {
+        Action::Command { .. } => command::blocked(Subject::of(facts)?, settings, run_folder),
+        Action::Paths { op, paths, .. } => {
+            let scope = Scope { roots: &[], run_folder, protected: &settings.protected };
+            denied_path(*op, paths, &scope)
+        }
+        // The configuration may open an address.
+        Action::Plain | Action::Url { .. } | Action::Enclosed { .. } => None,
+    }
+}
+
+/// Why a rule would never permit anything: a hard block refuses all that it names, wherever that runs.
+#[must_use]
+pub fn never_permits(target: &RuleTarget, settings: &Settings) -> Option<(String, String)> {
+    let action = match target {
+        RuleTarget::Argv { argv, cwd } => {
+            // A place that nothing is in: what is refused only somewhere is no matter here.
+            let cwd = cwd.clone().unwrap_or_else(|| PathBuf::from("/nowhere/in/particular"));
+            let form = CommandForm::Argv(argv.clone());
+            let operands = command::operands(&form, &cwd, &settings.home, &NoLinks);
+            Action::Command { form, cwd, env_names: vec![], program: None, parts: vec![], files: vec![], operands }
+        }
+        RuleTarget::Path { path, .. } => {
+            let paths = resolve(path, Path::new("/"), &settings.home, &NoLinks).ok().into_iter().collect();
+            Action::Paths { op: PathOp::Write, paths, base: None }
+        }
+        RuleTarget::Step { .. } | RuleTarget::Call { .. } | RuleTarget::Origin { .. } => return None,
+    };
+    hard_block(&Facts { risk: Risk::Exec, action }, settings, None)
 }
 
 /// The rule that "for this task" would store; none where no rule may cover the call.

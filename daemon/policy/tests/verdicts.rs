@@ -9,7 +9,7 @@ use ow_model::{
 use ow_policy::path::{NoLinks, resolve};
 use ow_policy::{
     Action, CommandForm, Facts, Hole, HolePlace, PathOp, Refusal, Settings, Situation, StepFacts, Verdict, authorize,
-    authorize_answered, binding_of, check_binding, command, judge, rule_for_call, rule_for_step,
+    authorize_answered, binding_of, check_binding, command, judge, never_permits, rule_for_call, rule_for_step,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -615,6 +615,37 @@ fn no_answer_lifts_a_hard_block() {
                 authorize_answered(asked.0.clone(), &asked.1, &binding_of(&asked.1), &Answer::Once, &world.situation());
             assert!(matches!(refused, Err(Refusal::Denied { .. })), "{:?}", asked.0);
         }
+    }
+}
+
+#[test]
+fn a_rule_that_would_never_permit_anything_is_known_by_its_target() {
+    let settings =
+        Settings { protected: vec!["/home/ada/.config/owd".into()], home: "/home/ada".into(), ..Settings::default() };
+    let argv = |words: &[&str], cwd: Option<&str>| {
+        let argv = words.iter().map(|word| (*word).to_owned()).collect();
+        RuleTarget::Argv { argv, cwd: cwd.map(Into::into) }
+    };
+    let path = |path: &str| RuleTarget::Path { tool: "write_file".parse().expect("a name"), path: path.into() };
+    for (target, never) in [
+        (argv(&["rm", "-rf", "/"], None), true),
+        (argv(&["rm", "-rf", "/home/ada"], None), true),
+        (argv(&["sh", "-c", "rm -rf /"], None), true),
+        (argv(&["cat", "/home/ada/.config/owd/secrets.toml"], None), true),
+        // Only somewhere.
+        (argv(&["rm", "-rf", "."], None), false),
+        (argv(&["rm", "-rf", ".."], None), false),
+        (argv(&["rm", "-rf", "."], Some("/home/ada")), true),
+        (argv(&["rm", "-rf", "build"], Some("/home/ada/work")), false),
+        (argv(&["git", "fetch"], None), false),
+        (path("/home/ada/.config/owd/owd.toml"), true),
+        (path("/dev/sda"), true),
+        (path("/home/ada/work/report.md"), false),
+        // A person may: it asks, and a rule covers it.
+        (path("/home/ada/.env"), false),
+    ] {
+        let found = never_permits(&target, &settings);
+        assert_eq!(found.is_some(), never, "{target:?}: {found:?}");
     }
 }
 

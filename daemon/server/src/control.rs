@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use ow_engine::Trust;
 use ow_engine::{AllowableStep, Command, LiveReceiver, PlannedStep};
 use ow_model::{
-    EventKey, InboxBinding, InboxName, Item, ItemId, Mode, Person, RunId, SessionId, TaskName, TaskSpec, WebhookName,
+    EventKey, InboxBinding, InboxName, Item, ItemId, Mode, Person, RuleTarget, RunId, SessionId, TaskName, TaskSpec,
+    WebhookName,
 };
 use ow_store::{StoreError, TaskRow};
 use serde_json::Value;
@@ -57,6 +58,9 @@ pub trait Control: Send + Sync + 'static {
 
     /// What rules for the task's steps would permit.
     async fn allowable(&self, task: &TaskRow) -> Result<Vec<AllowableStep>, String>;
+
+    /// Why a rule would never permit anything; none where it may.
+    fn never_permits(&self, target: &RuleTarget) -> Option<String>;
 
     /// Reads configuration and task files again; what is wrong with them, one text each.
     async fn reload(&self) -> Result<(), Vec<String>>;

@@ -40,7 +40,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        // Only what needs no caller is served without one, and the guard has turned away everything else.
+        // The guard lets nothing in without one.
         parts.extensions.get().cloned().ok_or_else(|| Problem::new(ErrorCode::Forbidden, "nobody is known to ask"))
     }
 }
@@ -65,6 +65,22 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for JsonOrDef
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         let body = read(request, BODY_LIMIT).await?;
         if body.is_empty() { Ok(Self(T::default())) } else { parse(&body).map(Self) }
+    }
+}
+
+/// That there is no body. What an operation does not read would be ignored, and whoever sends `{"task": "reports"}` to
+/// the kill switch means something else than all.
+pub(crate) struct NoBody;
+
+impl<S: Send + Sync> FromRequest<S> for NoBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        match read(request, BODY_LIMIT).await?.trim_ascii() {
+            b"" | b"{}" | b"null" => Ok(Self),
+            _ => Err(Problem::bad_request("this operation takes no body")
+                .with_hint("leave the body out; GET /v1/openapi.json says what each operation takes")),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use ow_model::{AnswerBy, Person, Surface};
-use ow_protocol::{ErrorCode, STATUS};
+use ow_protocol::ErrorCode;
 use tokio::time::Instant;
 
 use crate::api::Api;
@@ -49,20 +49,16 @@ impl Caller {
 pub(crate) async fn guard(State(api): State<Api>, mut request: Request, next: Next) -> Result<Response, Problem> {
     let connection = request.extensions().get::<Connection>().cloned().expect("the listener puts it in");
     let caller = match connection {
-        Connection::Unix(peer) => admit_peer(&api, &peer, &request)?,
-        Connection::Tcp { client, door } => Some(door.admit(client, &request)?),
+        Connection::Unix(peer) => admit_peer(&api, &peer)?,
+        Connection::Tcp { client, door } => door.admit(client, &request)?,
     };
-    if let Some(caller) = caller {
-        request.extensions_mut().insert(caller);
-    }
+    request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
 
-/// None: a process that owd started, which may see that owd is there and nothing else.
-fn admit_peer(api: &Api, peer: &Peer, request: &Request) -> Result<Option<Caller>, Problem> {
-    let reads_status = request.uri().path() == STATUS && is_reading(request.method());
+/// A process that owd started is told nothing, not even how many items wait: it only learns that owd is there.
+fn admit_peer(api: &Api, peer: &Peer) -> Result<Caller, Problem> {
     match peer.standing() {
-        Standing::StartedByOwd if reads_status => return Ok(None),
         Standing::StartedByOwd => {
             return Err(forbidden("a process that owd started may answer, grant, edit and read nothing")
                 .with_hint("do it from your own terminal"));
@@ -78,7 +74,7 @@ fn admit_peer(api: &Api, peer: &Peer, request: &Request) -> Result<Option<Caller
         forbidden(format!("the user with uid {} is nobody that owd knows", peer.uid))
             .with_hint("name the user in owd's configuration")
     })?;
-    Ok(Some(Caller(AnswerBy { person, surface: Surface::Socket })))
+    Ok(Caller(AnswerBy { person, surface: Surface::Socket }))
 }
 
 impl Door {

@@ -151,7 +151,14 @@ impl From<TaskError> for Problem {
             }
             TaskError::Exists { .. } => Self::new(ErrorCode::Conflict, error.to_string())
                 .with_hint("choose another name, or change that one with `owctl task edit`"),
-            TaskError::FromFile { .. } | TaskError::Refused { .. } => Self::new(ErrorCode::Conflict, error.to_string()),
+            TaskError::FromFile { .. } | TaskError::Refused { .. } => {
+                let text = error.to_string();
+                // What to do stands behind the reason.
+                match text.rsplit_once("; ") {
+                    Some((why, remedy)) => Self::new(ErrorCode::Conflict, why).with_hint(remedy),
+                    None => Self::new(ErrorCode::Conflict, text),
+                }
+            }
             TaskError::Revision { .. } => Self::new(ErrorCode::Conflict, error.to_string())
                 .with_hint("look at the task as it is now, then change it again"),
             TaskError::Circle { .. } => {
@@ -195,10 +202,10 @@ impl From<ResolveError> for Problem {
             ResolveError::Expired { .. } => Self::new(ErrorCode::Expired, error.to_string())
                 .with_hint("an expired request counts as denied; run the task again to be asked again"),
             ResolveError::Withdrawn { .. } => Self::new(ErrorCode::Withdrawn, error.to_string()),
-            ResolveError::Misfit { kind, .. } => Self::invalid(error.to_string()).with_hint(match kind {
-                "approval" => "approve it, with or without a rule or edited arguments, or deny it",
-                "question" => "answer it with a text, or deny it",
-                _ => "acknowledge it",
+            ResolveError::Misfit { id, kind, .. } => Self::invalid(error.to_string()).with_hint(match kind {
+                "approval" => format!("`owctl inbox approve {id}` lets the call run, `owctl inbox deny {id}` does not"),
+                "question" => format!("`owctl inbox answer {id} TEXT` answers it, `owctl inbox deny {id}` declines"),
+                _ => format!("`owctl inbox approve {id}` agrees to it, or says that you have read it"),
             }),
             ResolveError::BadEdit { .. } => {
                 Self::invalid(error.to_string()).with_hint("correct the arguments; the request waits as it was")

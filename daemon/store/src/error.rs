@@ -92,7 +92,7 @@ pub enum ResolveError {
     Expired { id: ItemId, at: Timestamp },
     #[error("item {id} was withdrawn at {at}: {why}")]
     Withdrawn { id: ItemId, at: Timestamp, why: String },
-    #[error("item {id} is a {kind}; `{answer}` does not answer it")]
+    #[error("item {id} is {article} {kind}; `{answer}` does not answer it", article = article(kind))]
     Misfit { id: ItemId, kind: &'static str, answer: &'static str },
     #[error("the changed arguments do not fit: {why}")]
     BadEdit { id: ItemId, why: String },
@@ -100,4 +100,8 @@ pub enum ResolveError {
     NoRule { id: ItemId, why: String },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }

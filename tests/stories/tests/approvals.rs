@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use ow_stories::{ASKING, Door, Reply, asking, executions, tcp_door};
-use ow_test_support::{Scratch, binary, id, until};
+use ow_test_support::{Scratch, binary, id, rows, until};
 
 /// appr-01: over two surfaces, as a person at the terminal and one at the web page.
 #[test]
@@ -155,7 +155,8 @@ fn a_step_that_approves_its_own_item_gets_nothing() {
     let script = format!(
         "export OWD_HOME={home}\n{owctl} inbox list --json > {work}/list 2>&1; echo $? >> {work}/codes\n\
          {owctl} inbox approve \"$1\" > {work}/approve 2>&1; echo $? >> {work}/codes\n\
-         setsid {owctl} rule list > {work}/rules 2>&1; echo $? >> {work}/codes\n",
+         setsid {owctl} rule list > {work}/rules 2>&1; echo $? >> {work}/codes\n\
+         {owctl} status > {work}/status 2>&1; echo $? >> {work}/codes\n",
         home = scratch.path().display(),
         work = scratch.work().display(),
         owctl = owctl.display(),
@@ -372,4 +373,52 @@ fn a_build_asks_unless_the_person_trusts_the_workspace() {
         owd.items().iter().all(|item| item["approval"].is_null()),
         "its failure is told, nothing is asked: {built}"
     );
+}
+
+/// A rule would lift nothing of it, and a step would be refused each time it runs.
+#[test]
+fn what_a_hard_block_refuses_always_can_be_allowed_by_nobody() {
+    let scratch = Scratch::new();
+    scratch.task(
+        "ruin",
+        "[[step]]\ntool = \"shell\"\nargs = { argv = [\"df\"] }\n\
+         [[step]]\ntool = \"shell\"\nargs = { argv = [\"rm\", \"-rf\", \"/\"] }\n\
+         [[step]]\ntool = \"write_file\"\nargs = { path = \"{root}/config/owd.toml\", content = \"x\" }\n"
+            .replace("{root}", &scratch.path().to_string_lossy())
+            .as_str(),
+    );
+    let owd = scratch.start();
+    let plan = owd.owctl.json(&["task", "run", "--plan", "ruin"]);
+    for (step, rule) in [(1, "hard-block: rm of root"), (2, "hard-block: owd's own files")] {
+        assert_eq!(plan["steps"][step]["verdict"], "deny", "{plan}");
+        assert_eq!(plan["steps"][step]["rule"], rule, "{plan}");
+    }
+    let shown = owd.owctl.ok(&["task", "run", "--plan", "ruin"]);
+    assert!(shown.contains("rm -rf /") && shown.contains("hard-block: rm of root"), "{shown}");
+
+    for step in ["2", "3"] {
+        let refused = owd.owctl.run(&["task", "allow", "ruin", step, "--yes"]);
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(refused.code != 0 && said.contains("hard-block"), "{said}");
+    }
+    let config = scratch.path().join("config/owd.toml").to_string_lossy().into_owned();
+    for target in [&["--everywhere", "--", "rm", "-rf", "/"][..], &["--task", "ruin", "--path", &config]] {
+        let refused = owd.owctl.run(&[&["rule", "add"], target].concat());
+        assert!(refused.code == 2 && refused.stderr.contains("hard-block"), "{}", refused.stderr);
+    }
+    assert_eq!(rows(&owd.owctl.json(&["rule", "list"])).len(), 0);
+    owd.owctl.ok(&["task", "allow", "ruin", "1", "--yes"]);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_names_the_commands_that_do() {
+    let scratch = asking();
+    let owd = scratch.start();
+    owd.owctl.ok(&["task", "run", "asking"]);
+    let item = id(&owd.item());
+    let refused = owd.owctl.run(&["inbox", "answer", &item, "yes"]);
+    assert!(refused.stderr.contains("is an approval"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("owctl inbox approve {item}")), "{}", refused.stderr);
+    let unknown = owd.owctl.run(&["inbox", "show", "first"]);
+    assert!(unknown.code == 4 && unknown.stderr.contains("`first`"), "{}", unknown.stderr);
 }

@@ -423,3 +423,18 @@ fn a_changed_default_reaches_the_task_files_by_a_reload() {
     owd.owctl.ok(&["reload"]);
     days(3);
 }
+
+#[test]
+fn a_run_that_a_pause_holds_back_names_the_command_that_lets_it_start() {
+    let scratch = reports();
+    let owd = scratch.start();
+    owd.owctl.ok(&["pause", "--all"]);
+    let refused = owd.owctl.run(&["task", "run", "reports"]);
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    assert!(refused.stderr.contains("next:  `owctl resume --all`"), "{}", refused.stderr);
+    owd.owctl.ok(&["resume", "--all"]);
+    // A pause of one task holds back its slots and events, and no person.
+    let said = owd.owctl.ok(&["task", "pause", "reports"]);
+    assert!(said.contains("owctl task resume reports") && said.contains("owctl task run reports"), "{said}");
+    owd.owctl.ok(&["task", "run", "reports"]);
+}

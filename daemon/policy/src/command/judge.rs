@@ -10,7 +10,7 @@ use super::safe::{build_use, safe_use};
 use super::script::Script;
 use super::unwrap::{Inner, WRAPPING_LIMIT, base_name, inner, is_interpreter, is_shell, runs_stdin};
 use crate::path::{Scope, Standing, holds_owds, is_owds, standing};
-use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Situation};
+use crate::{Action, CommandForm, Facts, PathOp, ResolvedPath, Settings, Situation};
 
 /// A command with what was found out about it.
 #[derive(Clone, Copy)]
@@ -83,17 +83,9 @@ pub(crate) enum Found {
 /// What layers 1 and 2 refuse: rule and reason.
 pub(crate) fn forbidden(subject: Subject, rights: &Rights) -> Option<(String, String)> {
     let script = read(subject, rights.home);
-    if let Some(found) =
-        block(&script, Ground { home: rights.home, protected: rights.protected, run_folder: rights.run_folder })
-    {
+    let ground = Ground { home: rights.home, protected: rights.protected, run_folder: rights.run_folder };
+    if let Some(found) = hard_blocked(subject, &script, ground) {
         return Some(found);
-    }
-    // A link may lead where the text does not.
-    let owds = |at: &Path| is_owds(at, rights.protected, rights.run_folder);
-    let own = subject.operands.iter().find(|path| owds(&path.resolved) || owds(&path.lexical));
-    if let Some(path) = own {
-        let why = format!("`{}` belongs to owd itself; use owctl", path.resolved.display());
-        return Some(("hard-block: owd's own files".into(), why));
     }
     let line = match subject.form {
         CommandForm::Argv(argv) => argv.join(" "),
@@ -101,6 +93,23 @@ pub(crate) fn forbidden(subject: Subject, rights: &Rights) -> Option<(String, St
     };
     let (entry, part) = denied(&line, &script, rights.deny, rights.home)?;
     Some((format!("deny: {entry}"), format!("the entry `{entry}` denies `{part}`")))
+}
+
+/// What layer 1 refuses of it.
+pub(crate) fn blocked(subject: Subject, settings: &Settings, run_folder: Option<&Path>) -> Option<(String, String)> {
+    let Settings { home, protected, .. } = settings;
+    hard_blocked(subject, &read(subject, home), Ground { home, protected, run_folder })
+}
+
+fn hard_blocked(subject: Subject, script: &Script, ground: Ground) -> Option<(String, String)> {
+    if let Some(found) = block(script, ground) {
+        return Some(found);
+    }
+    // A link may lead where the text does not.
+    let owds = |at: &Path| is_owds(at, ground.protected, ground.run_folder);
+    let own = subject.operands.iter().find(|path| owds(&path.resolved) || owds(&path.lexical))?;
+    let why = format!("`{}` belongs to owd itself; use owctl", own.resolved.display());
+    Some(("hard-block: owd's own files".into(), why))
 }
 
 /// Programs that tell the names of what a folder holds, and not what stands in it.

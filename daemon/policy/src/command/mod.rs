@@ -23,7 +23,7 @@ use std::path::Path;
 
 pub use explain::{Question, explain, explain_with};
 pub(crate) use judge::{
-    Found, Rights, Subject, forbidden, hole_in_argv, is_plain_variable, layers, reads_code_from_stdin,
+    Found, Rights, Subject, blocked, forbidden, hole_in_argv, is_plain_variable, layers, reads_code_from_stdin,
 };
 pub(crate) use network::reaches_out;
 pub use operands::operands;

@@ -86,20 +86,21 @@ pub(super) async fn allow(
 /// The rule that the person saw and accepted, for one step.
 fn accepted(task: &TaskRow, allowable: &[AllowableStep], request: &AllowedStep) -> Result<RuleTarget, Problem> {
     let AllowedStep { step, text_hash, holes } = request;
+    let number = number(*step);
     let found = allowable.iter().find(|allowable| allowable.step == *step).ok_or_else(|| no_step(task, *step))?;
     if found.text_hash.to_string() != *text_hash {
         return Err(Problem::new(
             ErrorCode::Conflict,
-            format!("step {step} of task `{}` was changed since it was shown", task.spec.name),
+            format!("step {number} of task `{}` was changed since it was shown", task.spec.name),
         )
         .with_hint("look at it again with `owctl task allow`"));
     }
     let target = found
         .target
         .as_ref()
-        .map_err(|why| Problem::invalid(format!("step {step} cannot be allowed by a rule: {why}")))?;
+        .map_err(|why| Problem::invalid(format!("step {number} cannot be allowed by a rule: {why}")))?;
     if let Some(unknown) = holes.iter().find(|hole| !found.holes.contains(hole)) {
-        return Err(Problem::invalid(format!("step {step} has no hole `{unknown}`"))
+        return Err(Problem::invalid(format!("step {number} has no hole `{unknown}`"))
             .with_details(found.holes.iter().map(|hole| format!("it has `{hole}`")).collect()));
     }
     Ok(match target.clone() {
@@ -134,6 +135,11 @@ async fn allowable(api: &Api, task: &TaskRow) -> Result<Vec<AllowableStep>, Prob
 }
 
 fn no_step(task: &TaskRow, step: u32) -> Problem {
-    Problem::not_found(format!("task `{}` has no step {step}", task.spec.name))
-        .with_hint(format!("it has {} of them", task.spec.steps.len()))
+    Problem::not_found(format!("task `{}` has no step {}", task.spec.name, number(step)))
+        .with_hint(format!("it has {} of them, counted from 1", task.spec.steps.len()))
+}
+
+/// A step as people count: from 1.
+const fn number(step: u32) -> u64 {
+    step as u64 + 1
 }

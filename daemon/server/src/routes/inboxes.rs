@@ -7,7 +7,7 @@ use ow_protocol::{DelegateRequest, DeliveryView, ErrorCode, ItemView, Page, Trie
 
 use crate::api::Api;
 use crate::convert::{delivery_view, item_view};
-use crate::extract::{Json, Path};
+use crate::extract::{Json, NoBody, Path};
 use crate::find;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -46,6 +46,7 @@ pub(super) async fn try_bindings(
     State(api): State<Api>,
     _caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<Answered<Page<TriedBinding>>, Problem> {
     let inbox = known(&api, &text)?;
     let tried = api.control.try_bindings(&inbox).await;

@@ -8,7 +8,7 @@ use ow_protocol::{NewRule, Page, PageQuery, RuleView};
 use super::tasks::find;
 use crate::api::Api;
 use crate::convert::{rule_view, target_of};
-use crate::extract::{Json, Path, Query, page, refuse_filters};
+use crate::extract::{Json, NoBody, Path, Query, page, refuse_filters};
 use crate::guard::Caller;
 use crate::problem::Problem;
 
@@ -48,6 +48,10 @@ pub(super) async fn add(
         }
         None => RuleScope::Everywhere,
     };
+    if let Some(why) = api.control.never_permits(&target) {
+        return Err(Problem::invalid(format!("this would never be permitted, whatever rule there is: {why}"))
+            .with_hint("name something else; a rule lifts no hard block"));
+    }
     let created_by = caller.name().into();
     let id = RuleId::random();
     let rule = Rule { id, scope, target, covers_outside, created_at: now, created_by, expires_at, uses_left, used: 0 };
@@ -59,6 +63,7 @@ pub(super) async fn remove(
     State(api): State<Api>,
     _caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let rule = crate::find::rule(&api, &text).await?;
     if api.store.remove_rule(rule.id).await? {

@@ -8,7 +8,7 @@ use ow_store::{RunFilter, TaskError};
 
 use crate::api::Api;
 use crate::convert::{answer, artifacts, calls, event_value, fact_view, keeps, run_view, sleeps_until};
-use crate::extract::{Path, Query, page, refuse_filters};
+use crate::extract::{NoBody, Path, Query, page, refuse_filters};
 use crate::find;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -61,6 +61,7 @@ pub(super) async fn cancel(
     State(api): State<Api>,
     caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<Answer<RunView>, Problem> {
     let run = find::run(&api, &text).await?.id;
     let why = format!("cancelled by {}", caller.name());
@@ -75,6 +76,7 @@ pub(super) async fn retry(
     State(api): State<Api>,
     caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<Answer<RunView>, Problem> {
     let run = find::run(&api, &text).await?.id;
     let again = api.store.retry_run(run, caller.name(), api.control.now()).await?;

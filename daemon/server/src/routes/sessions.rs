@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::api::Api;
 use crate::control::WantedSession;
 use crate::convert::{Transcript, grants, markdown, mode_of, session_view, sleeps_until};
-use crate::extract::{Json, JsonOrDefault, Path, Query, page, refuse_filters};
+use crate::extract::{Json, JsonOrDefault, NoBody, Path, Query, page, refuse_filters};
 use crate::find::{self, Readable};
 use crate::guard::Caller;
 use crate::limits::{ATTACHMENTS_LIMIT, COMMAND_WAIT, EVENT_KEY_LIMIT, MESSAGE_LIMIT, WORKER_OPENS, WORKER_WAIT};
@@ -83,6 +83,7 @@ pub(super) async fn remove(
     State(api): State<Api>,
     caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<axum::http::StatusCode, Problem> {
     let id = find::session(&api, &text).await?.run.id;
     let why = format!("removed by {}", caller.name());
@@ -159,6 +160,7 @@ pub(super) async fn interrupt(
     State(api): State<Api>,
     caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<Answer<SessionView>, Problem> {
     let id = find::session(&api, &text).await?.run.id;
     deliver(&api, id, &Command::Interrupt { by: caller.name().into() }).await?;
@@ -202,6 +204,7 @@ pub(super) async fn compact(
     State(api): State<Api>,
     _caller: Caller,
     Path(text): Path<String>,
+    _: NoBody,
 ) -> Result<Answer<SessionView>, Problem> {
     let id = find::session(&api, &text).await?.run.id;
     deliver(&api, id, &Command::Compact).await?;

@@ -8,7 +8,7 @@ use ow_store::StoreError;
 
 use crate::api::Api;
 use crate::convert::{Status, backup_view, status_view};
-use crate::extract::Json;
+use crate::extract::{Json, NoBody};
 use crate::guard::Caller;
 use crate::problem::Problem;
 
@@ -24,18 +24,18 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Answer<StatusView>,
     Ok(Answer(status_view(status)))
 }
 
-pub(super) async fn pause_all(State(api): State<Api>, caller: Caller) -> Result<StatusCode, Problem> {
+pub(super) async fn pause_all(State(api): State<Api>, caller: Caller, _: NoBody) -> Result<StatusCode, Problem> {
     api.control.pause_all(caller.name()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn resume_all(State(api): State<Api>, _caller: Caller) -> Result<StatusCode, Problem> {
+pub(super) async fn resume_all(State(api): State<Api>, _caller: Caller, _: NoBody) -> Result<StatusCode, Problem> {
     api.control.resume_all().await?;
     api.control.wake();
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn reload(State(api): State<Api>, _caller: Caller) -> Result<Answer<StatusView>, Problem> {
+pub(super) async fn reload(State(api): State<Api>, _caller: Caller, _: NoBody) -> Result<Answer<StatusView>, Problem> {
     api.control.reload().await.map_err(|faults| {
         Problem::invalid("the configuration has faults; what was right before stays in force")
             .with_details(faults)

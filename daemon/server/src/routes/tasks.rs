@@ -7,7 +7,7 @@ use ow_store::{PageRequest, RunFilter, Saved, TaskError, TaskFilter, TaskRow};
 
 use crate::api::Api;
 use crate::convert::{Shown, change_word, plan_step, run_view, task_view};
-use crate::extract::{Json, JsonOrDefault, Named, Query, page, refuse_filters};
+use crate::extract::{Json, JsonOrDefault, Named, NoBody, Query, page, refuse_filters};
 use crate::guard::Caller;
 use crate::problem::Problem;
 
@@ -71,7 +71,12 @@ pub(super) async fn save(
     }))
 }
 
-pub(super) async fn delete(State(api): State<Api>, _caller: Caller, Named(name): Named) -> Result<StatusCode, Problem> {
+pub(super) async fn delete(
+    State(api): State<Api>,
+    _caller: Caller,
+    Named(name): Named,
+    _: NoBody,
+) -> Result<StatusCode, Problem> {
     for run in api.store.delete_task(&name, api.control.now()).await? {
         api.control.stop_run(run, "its task was deleted").await;
     }
@@ -104,13 +109,23 @@ pub(super) async fn plan(
     Ok(Answer(PlanView { task: name.to_string(), revision: task.revision, steps }))
 }
 
-pub(super) async fn pause(State(api): State<Api>, _caller: Caller, Named(name): Named) -> Result<StatusCode, Problem> {
+pub(super) async fn pause(
+    State(api): State<Api>,
+    _caller: Caller,
+    Named(name): Named,
+    _: NoBody,
+) -> Result<StatusCode, Problem> {
     api.store.pause_task(&name, PauseReason::Person, api.control.now()).await?;
     api.control.wake();
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn resume(State(api): State<Api>, _caller: Caller, Named(name): Named) -> Result<StatusCode, Problem> {
+pub(super) async fn resume(
+    State(api): State<Api>,
+    _caller: Caller,
+    Named(name): Named,
+    _: NoBody,
+) -> Result<StatusCode, Problem> {
     api.store.resume_task(&name, api.control.now()).await?;
     api.control.wake();
     Ok(StatusCode::NO_CONTENT)

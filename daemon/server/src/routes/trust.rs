@@ -10,7 +10,7 @@ use ow_protocol::{ErrorCode, NewTrust, Page, TrustHookView, TrustQuery, TrustVie
 
 use crate::api::Api;
 use crate::convert::instant;
-use crate::extract::{Json, Query};
+use crate::extract::{Json, NoBody, Query};
 use crate::guard::Caller;
 use crate::problem::Problem;
 
@@ -48,6 +48,7 @@ pub(super) async fn take(
     State(api): State<Api>,
     caller: Caller,
     Query(TrustQuery { path }): Query<TrustQuery>,
+    _: NoBody,
 ) -> Result<StatusCode, Problem> {
     let path = path.ok_or_else(|| Problem::invalid("`path` is missing: whose trust is taken back?"))?;
     let folder = absolute(&path)?;

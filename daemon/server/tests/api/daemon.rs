@@ -213,6 +213,7 @@ pub(crate) struct Script {
     pub(crate) warnings: Vec<Warning>,
     pub(crate) plan: Result<Vec<PlannedStep>, String>,
     pub(crate) allowable: Result<Vec<AllowableStep>, String>,
+    pub(crate) never_permits: Option<String>,
     pub(crate) reload: Result<(), Vec<String>>,
     pub(crate) person: Option<Person>,
     pub(crate) may_answer: bool,
@@ -236,6 +237,7 @@ impl FakeControl {
             warnings: vec![],
             plan: Ok(vec![]),
             allowable: Ok(vec![]),
+            never_permits: None,
             reload: Ok(()),
             person: Some(Person("anna".into())),
             may_answer: true,
@@ -313,6 +315,10 @@ impl Control for FakeControl {
 
     async fn allowable(&self, _task: &TaskRow) -> Result<Vec<AllowableStep>, String> {
         self.script().allowable
+    }
+
+    fn never_permits(&self, _target: &RuleTarget) -> Option<String> {
+        self.script().never_permits
     }
 
     async fn reload(&self) -> Result<(), Vec<String>> {

@@ -21,6 +21,21 @@ async fn every_operation_of_the_protocol_is_served() {
 }
 
 #[tokio::test]
+async fn an_operation_without_a_body_refuses_one() {
+    let daemon = Daemon::start();
+    for operation in OPERATIONS.iter().filter(|operation| operation.method != "get" && operation.request.is_none()) {
+        let path = operation.path.replace("{name}", "reports").replace("{id}", "0123");
+        let path = if operation.id == "take_trust" { format!("{path}?path=/x") } else { path };
+        let method = operation.method.to_uppercase();
+        for body in ["{\"task\": \"reports\"}", "{\"task\":", "nonsense"] {
+            let reply = daemon.client().await.send(&method, &path, &[], body).await;
+            assert_eq!(reply.status, 400, "{method} {path}: {}", String::from_utf8_lossy(&reply.body));
+        }
+    }
+    assert_eq!(daemon.client().await.send("POST", "/v1/pause", &[], "{}").await.status, 204);
+}
+
+#[tokio::test]
 async fn the_document_is_served() {
     let daemon = Daemon::start();
     let document = daemon.client().await.get("/v1/openapi.json").await.ok();

@@ -25,7 +25,9 @@ async fn a_step_is_allowed_as_it_was_shown_and_with_the_holes_that_were_accepted
     assert_eq!(shown["steps"][2]["refused"], "a command line has holes");
     let one = client.get("/v1/tasks/reports/allow?step=2").await.ok();
     assert_eq!((one["steps"].as_array().unwrap().len(), &one["steps"][0]["step"]), (1, &json!(2)));
-    client.get("/v1/tasks/reports/allow?step=9").await.error(404, "not_found");
+    let unknown = client.get("/v1/tasks/reports/allow?step=9").await;
+    assert!(unknown.text().contains("no step 10"), "people count from 1: {}", unknown.text());
+    unknown.error(404, "not_found");
 
     for (steps, status, code) in [
         (json!([]), 422, "invalid"),
@@ -105,6 +107,18 @@ async fn rules_are_added_listed_by_age_and_removed_by_prefix() {
     client.delete(&format!("/v1/rules/{}", &ids[0][..14])).await.done();
     client.delete(&format!("/v1/rules/{}", ids[0])).await.error(404, "not_found");
     assert_eq!(client.get("/v1/rules").await.ok()["rows"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_rule_for_what_is_refused_always_is_refused_with_the_reason() {
+    let daemon = Daemon::start();
+    let mut client = daemon.client().await;
+    daemon.control.change(|script| script.never_permits = Some("it would destroy `/`".into()));
+    let rule = json!({ "target": { "target": "argv", "argv": ["rm", "-rf", "/"] } });
+    let refused = client.post("/v1/rules", &rule).await;
+    assert!(refused.text().contains("it would destroy `/`"), "{}", refused.text());
+    refused.error(422, "invalid");
+    assert!(daemon.store.rules(None, daemon.now()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
