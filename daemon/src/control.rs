@@ -222,7 +222,8 @@ impl Control for OwdControl {
             listener: facts.listener.map(|address| crate::webhooks::about(&standing.config, address)),
             log: facts.log.place.clone(),
             zone: standing.config.timezone.0.clone(),
-            workers: standing.config.scheduler.workers,
+            // A new number waits for the next start.
+            workers: facts.at_start.scheduler.workers,
             stopping: facts.stop.is_cancelled(),
             slack: facts.slack.about(),
         }

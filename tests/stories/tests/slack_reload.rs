@@ -75,7 +75,8 @@ fn a_binding_that_changes_moves_notices_and_leaves_the_connection() {
     let hellos = slack.hellos();
     connect(&scratch, &slack, "reactions = true", "slack = [\"C2\"]\n[scheduler]\nworkers = 3");
     owd.signal(Signal::HUP);
-    until("it is read again", || (owd.owctl.json(&["status"])["workers"] == 3).then_some(()));
+    let waits = |status: Value| status["warnings"].to_string().contains("[scheduler] workers has changed");
+    until("it is read again", || waits(owd.owctl.json(&["status"])).then_some(()));
     owd.owctl.ok(&["task", "run", "asking"]);
     let item = id(&owd.item());
     let fits = |message: &Value| message["text"].as_str().is_some_and(|text| text.contains(&item));
@@ -115,6 +116,8 @@ fn what_waits_for_a_restart_is_named() {
         assert!(told.contains(&format!("{setting} has changed since owd started, and is read only then")), "{told}");
     }
     assert!(told.contains("restart owd"), "{told}");
+    let workers = owd.owctl.json(&["status"])["workers"].clone();
+    assert_ne!(workers, 3, "so many there are not yet");
     scratch.config("");
     let told = owd.owctl.ok(&["reload"]);
     assert!(!told.contains("has changed since"), "{told}");

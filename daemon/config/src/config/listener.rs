@@ -140,6 +140,7 @@ pub(super) fn webhooks(section: &Section<'_, '_>) -> BTreeMap<WebhookName, Webho
         let told_apart = told_apart(&hook, profile);
         hook.finish();
         if let (Some(name), Some(profile)) = (name, profile) {
+            let at = hook.place().clone();
             let made = WebhookConfig {
                 profile,
                 secret,
@@ -151,10 +152,29 @@ pub(super) fn webhooks(section: &Section<'_, '_>) -> BTreeMap<WebhookName, Webho
                 event_header,
                 told_apart,
             };
+            if let Some(header) = header_twice(&made.scheme()) {
+                let remedy = "name another header for one of them: a header holds one thing";
+                document.fault_without_value(&at, format!("`{header}` would hold two things"), remedy);
+            }
             webhooks.insert(name, made);
         }
     }
     webhooks
+}
+
+/// A header that is to hold two things. No sender can sign such a delivery.
+fn header_twice(scheme: &Scheme) -> Option<&str> {
+    let Scheme { profile, signature_header, timestamp_header, id_header, event_header, told_apart: _ } = scheme;
+    let signed = *profile == Profile::Generic;
+    let names = [
+        signed.then_some(signature_header),
+        signed.then_some(timestamp_header),
+        id_header.as_ref(),
+        event_header.as_ref(),
+    ];
+    let names: Vec<&String> = names.into_iter().flatten().collect();
+    let twice = |(at, name): (usize, &&String)| names[..at].iter().any(|known| known.eq_ignore_ascii_case(name));
+    names.iter().enumerate().find(|one| twice(*one)).map(|(_, name)| name.as_str())
 }
 
 /// By what deliveries are told apart, where the profile leaves a choice.

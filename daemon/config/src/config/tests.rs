@@ -112,6 +112,16 @@ fn a_hook_has_a_profile_and_secrets_and_headers_of_its_own_only_where_it_chooses
             owd.toml:8:1: webhook.ci.limit: unknown key; remove it, or use one of `body-limit`, `event-header`, `id-header`, `per-minute`, `profile`, `secret`, `signature-header`, `timestamp-header`, `told-apart`
         "#]],
     );
+    for same in [
+        "signature-header = \"X-Time\"\ntimestamp-header = \"x-time\"",
+        "signature-header = \"x-timestamp\"",
+        "id-header = \"X-Timestamp\"",
+        "id-header = \"X-Delivery\"\nevent-header = \"X-Delivery\"",
+    ] {
+        let fault =
+            hook(&format!("profile = \"generic\"\nsecret = \"x\"\n{same}")).expect_err("a header holds one thing");
+        assert!(format!("{fault:?}").contains("would hold two things"), "{same}: {fault:?}");
+    }
     let made =
         hook("profile = \"github\"\nsecret = \"x\"\ntold-apart = \"by-body\"").expect("it is right").expect("a hook");
     assert_eq!(made.scheme().told_apart, ow_webhook::ToldApart::ByBody);
