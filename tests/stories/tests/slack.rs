@@ -23,6 +23,11 @@ fn asked(owd: &Owd, slack: &Slack) -> (String, Value) {
     let notice = slack.wait_for_message("C1", |message| {
         message["thread_ts"].is_null() && message["text"].as_str().is_some_and(|text| text.contains(&item))
     });
+    // Until owd has heard that Slack has it, what a stranger writes under it is nothing that is known.
+    until("the notice is noted", || {
+        let shown = owd.owctl.json(&["inbox", "show", &item]);
+        (shown["deliveries"][0]["state"] == "sent").then_some(())
+    });
     (item, notice)
 }
 
