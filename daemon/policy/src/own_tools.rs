@@ -12,8 +12,6 @@ pub struct OwnTool {
     pub risk: Risk,
     /// Its results are outside content.
     pub outside: bool,
-    /// A repeated call may be answered from the earlier result, as long as nothing was written in between.
-    pub reuse: bool,
     pub performed: Performed,
 }
 
@@ -37,17 +35,13 @@ impl OwnTool {
         Self { outside: true, ..self }
     }
 
-    const fn reusable(self) -> Self {
-        Self { reuse: true, ..self }
-    }
-
     const fn by_session(self) -> Self {
         Self { performed: Performed::BySession, ..self }
     }
 }
 
 const fn tool(name: &'static str, risk: Risk, summary: &'static str) -> OwnTool {
-    OwnTool { name, summary, risk, outside: false, reuse: false, performed: Performed::AsCall }
+    OwnTool { name, summary, risk, outside: false, performed: Performed::AsCall }
 }
 
 /// All of them, in the order in which a list shows them.
@@ -57,23 +51,19 @@ pub const OWN_TOOLS: &[OwnTool] = &[
         Risk::Read,
         "Reads a file. For text give `line` (1 for the beginning): up to 2000 lines come at once, and the result says \
          where to go on.",
-    )
-    .reusable(),
-    tool("list_dir", Risk::Read, "Lists a folder: names, kinds, sizes and times.").reusable(),
-    tool("glob", Risk::Read, "Finds files and folders by a pattern, past folders of builds and of version control.")
-        .reusable(),
+    ),
+    tool("list_dir", Risk::Read, "Lists a folder: names, kinds, sizes and times."),
+    tool("glob", Risk::Read, "Finds files and folders by a pattern, past folders of builds and of version control."),
     tool(
         "grep",
         Risk::Read,
         "Finds lines by a regular expression, as `path:line: text`, past folders of builds and of version control.",
-    )
-    .reusable(),
+    ),
     tool(
         "search_files",
         Risk::Read,
         "Finds files by name, and lines by a literal text, in all of a tree, folders of builds included.",
-    )
-    .reusable(),
+    ),
     tool("write_file", Risk::WriteLocal, "Writes a whole file, new or in place of the old one."),
     tool(
         "edit_file",
@@ -188,10 +178,5 @@ mod tests {
             assert!(tool.name.parse::<ow_model::ToolName>().is_ok(), "{}", tool.name);
             assert!(OWN_TOOLS[..index].iter().all(|other| other.name != tool.name), "{}", tool.name);
         }
-    }
-
-    #[test]
-    fn only_what_has_no_side_effect_is_answered_from_before() {
-        assert!(OWN_TOOLS.iter().all(|tool| !tool.reuse || (tool.risk == Risk::Read && !tool.outside)));
     }
 }

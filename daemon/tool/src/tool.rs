@@ -15,8 +15,6 @@ pub struct ToolSpec {
     pub risk: Risk,
     /// Its results are outside content.
     pub outside: bool,
-    /// A repeated call may be answered from the earlier result, as long as nothing was written in between.
-    pub reuse: bool,
     /// It acts on a screen, step by step.
     pub gui: bool,
     pub source: ToolSource,
@@ -37,7 +35,7 @@ impl ToolSpec {
     /// If there is no such tool: a new one is first entered there.
     #[must_use]
     pub fn own(name: &str, schema: Value) -> Self {
-        let OwnTool { name, summary, risk, outside, reuse, performed: _ } =
+        let OwnTool { name, summary, risk, outside, performed: _ } =
             *OwnTool::named(name).unwrap_or_else(|| panic!("`{name}` stands among owd's own tools"));
         Self {
             name: name.parse().expect("the table holds tool names"),
@@ -45,7 +43,6 @@ impl ToolSpec {
             schema,
             risk,
             outside,
-            reuse,
             gui: false,
             source: ToolSource::Builtin,
         }

@@ -62,7 +62,6 @@ impl Kit {
                 name: tool.name.clone(),
                 schema: tool.schema.clone(),
                 risk: tool.risk,
-                reuse: tool.reuse,
                 gui: tool.gui,
                 kind,
             });

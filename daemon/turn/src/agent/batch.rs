@@ -40,17 +40,8 @@ pub(super) struct OpenCall {
 /// A result that needs no run.
 #[derive(Clone, Debug, Serialize)]
 pub(super) enum Ruling {
-    Error {
-        kind: CallErrorKind,
-        text: String,
-    },
-    /// The result of the same call, which stands in the history at this index.
-    Again {
-        index: usize,
-    },
-    Noted {
-        text: String,
-    },
+    Error { kind: CallErrorKind, text: String },
+    Noted { text: String },
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -92,8 +83,6 @@ pub(super) struct Settled {
 pub(super) enum SettledBy {
     /// It ran, or was tried.
     Run,
-    /// The earlier result of the same call.
-    Again,
     /// It was sent twice in one reply.
     Duplicate,
     /// The call is unusable.

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use ow_model::{
-    Answer, Answered, Call, CallErrorKind, CallResult, Fact, Failure, ItemId, Message, Position, Reconciled, Resolution,
+    Answer, Answered, BlobHash, Call, CallErrorKind, CallResult, Fact, Failure, ItemId, Message, Position, Reconciled,
+    Resolution,
 };
 use serde_json::Value;
 
@@ -15,8 +16,8 @@ use super::turn::{AgentTurn, Stage, TurnEnd, digest};
 use super::{shown, words};
 use crate::{Doubt, Permission};
 
-/// Results that may answer a repeat are known of so many calls.
-const REUSABLE: usize = 100;
+/// Of so many reads it is known what they found.
+const READS: usize = 100;
 
 impl AgentTurn {
     pub(super) fn fold_call(&mut self, fact: &Fact, at: Timestamp) {
@@ -50,10 +51,7 @@ impl AgentTurn {
                         repeatable: *repeatable,
                         stopped: false,
                     };
-                    if !repeatable {
-                        self.side_effect = true;
-                        self.reusable.clear();
-                    }
+                    self.side_effect |= !repeatable;
                 }
             }
             Fact::Done { position, result, .. } => self.done(*position, result),
@@ -255,31 +253,19 @@ impl AgentTurn {
             return;
         }
         let by = match (&open.ruling, &open.state) {
-            (Some(Ruling::Again { .. }), CallState::Wanted(_)) => SettledBy::Again,
             (Some(Ruling::Error { text, .. }), _) if text.starts_with("a duplicate") => SettledBy::Duplicate,
             (Some(Ruling::Error { kind: CallErrorKind::Denied | CallErrorKind::Refused, .. }), _) => SettledBy::No,
             (Some(Ruling::Error { .. }), _) => SettledBy::Ruling,
             _ => SettledBy::Run,
         };
-        if let (Some(Ruling::Again { index }), SettledBy::Again) = (&open.ruling, by)
-            && let Some(Message::Tool { position: first, text, outside, images, .. }) =
-                self.log.messages().get(*index).map(|message| &**message)
-        {
-            let settled = Settled {
-                result: digest(text),
-                text: format!(
-                    "[the same call as call_{}, and nothing was written since; its result again]\n{text}",
-                    first.0
-                ),
-                images: images.clone(),
-                error: None,
-                outside: *outside,
-                by,
-            };
-            return self.set(position, CallState::Settled(settled));
-        }
         let shown::Shown { mut text, images } = shown::result(&open.source(), result, beside);
-        let digest = digest(&text);
+        let digest = images.iter().fold(digest(&text), |sofar, image| digest(&format!("{sofar} {}", image.hash)));
+        // Anybody may have changed what it found before, so a repeat runs; what is known from before is only that nothing did.
+        if by == SettledBy::Run
+            && let Some(first) = self.same_before(open, digest)
+        {
+            text = format!("[unchanged since call_{}, the same call]\n{text}", first.0);
+        }
         if open.edited
             && by == SettledBy::Run
             && let Some(call) = &open.call
@@ -374,21 +360,12 @@ impl AgentTurn {
         let uses = calls.iter().map(OpenCall::as_use).collect();
         let reply = Message::Assistant { text, calls: uses, reasoning, usage, model, private, at: replied_at };
         self.log.push(reply, false);
-        let uncertain = &self.grants.uncertain;
-        let may_have_run = |open: &OpenCall| {
-            matches!(&open.state, CallState::Settled(settled) if settled.by == SettledBy::Run)
-                || open.call.as_ref().is_some_and(|call| uncertain.contains(&call.hash()))
-        };
-        let wrote = |open: &OpenCall| !open.risk.is_repeatable() && may_have_run(open);
-        let last_write = calls.iter().rposition(wrote);
         let mut seen = vec![];
-        for (index, open) in calls.into_iter().enumerate() {
+        for open in calls {
             let CallState::Settled(settled) = &open.state else { continue };
             let words = settled.text.lines().next().unwrap_or_default();
             self.tally.last_result = Some(format!("`{}`: {}", open.name, words.chars().take(200).collect::<String>()));
-            if last_write.is_none_or(|write| index > write) {
-                self.make_reusable(&open, settled);
-            }
+            self.note_read(&open, settled);
             if settled.by != SettledBy::Duplicate {
                 seen.push(Seen::of(&open, settled));
             }
@@ -400,19 +377,22 @@ impl AgentTurn {
         seen
     }
 
-    /// Lets a result answer a repeat. `Intended` of a call with side effects clears them all.
-    fn make_reusable(&mut self, open: &OpenCall, settled: &Settled) {
-        let reuse = self.tool(&open.name).is_some_and(|tool| tool.reuse);
-        let Some(call) =
-            open.call.as_ref().filter(|_| reuse && settled.error.is_none() && settled.by == SettledBy::Run)
-        else {
-            return;
-        };
+    /// The earlier call that found the very same.
+    fn same_before(&self, open: &OpenCall, result: BlobHash) -> Option<Position> {
+        let hash = open.call.as_ref()?.hash();
+        let (_, first, before) = self.reads.iter().find(|(call, ..)| *call == hash)?;
+        (*before == result).then_some(*first)
+    }
+
+    fn note_read(&mut self, open: &OpenCall, settled: &Settled) {
+        let reads = open.risk.is_repeatable() && settled.by == SettledBy::Run && settled.error.is_none();
+        let Some(call) = open.call.as_ref().filter(|_| reads) else { return };
         let hash = call.hash();
-        self.reusable.retain(|(known, _)| *known != hash);
-        if self.reusable.len() == REUSABLE {
-            self.reusable.remove(0);
+        let first = self.same_before(open, settled.result).unwrap_or(open.position);
+        self.reads.retain(|(known, ..)| *known != hash);
+        if self.reads.len() == READS {
+            self.reads.remove(0);
         }
-        self.reusable.push((hash, self.log.len()));
+        self.reads.push((hash, first, settled.result));
     }
 }

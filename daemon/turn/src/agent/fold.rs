@@ -96,7 +96,6 @@ impl AgentTurn {
                 if let Some(lost) = self.asked.take() {
                     self.spend(lost.reserved);
                 }
-                self.reusable.clear();
                 if self.batch.is_none() {
                     self.hear_queue();
                 }

@@ -67,8 +67,6 @@ impl AgentTurn {
         self.budget_times = 1;
         self.detectors.begin_turn();
         self.grants.denied.clear();
-        // Between two turns the world may have changed.
-        self.reusable.clear();
         self.hold = None;
         self.say = None;
         self.verdict = None;
@@ -123,6 +121,5 @@ impl AgentTurn {
             outside: false,
             by: SettledBy::Run,
         });
-        self.reusable.clear();
     }
 }

@@ -118,7 +118,6 @@ fn ruled(open: &OpenCall) -> Option<Fact> {
     }
     let result = match open.ruling.as_ref()? {
         Ruling::Error { kind, text } => CallResult::failed(*kind, text.clone()),
-        Ruling::Again { .. } => CallResult::ok(json!({ "text": "answered from the earlier result of the same call" })),
         Ruling::Noted { text } => CallResult::ok(json!({ "text": text })),
     };
     Some(own::done(open.position, result))

@@ -22,8 +22,6 @@ struct Earlier {
     /// Reads since the last call that may change something.
     reads: Vec<(CallHash, Position)>,
     others: Vec<(CallHash, Position)>,
-    /// One of them may change what a later read finds.
-    changes: bool,
 }
 
 impl AgentTurn {
@@ -108,7 +106,7 @@ impl AgentTurn {
             open.ruling = wrong(text);
             return open;
         }
-        open.ruling = self.ruling(&call, &open, tool.reuse, earlier);
+        open.ruling = self.ruling(&call, &open, earlier);
         let hash = call.hash();
         if tool.risk.is_repeatable() && tool.kind == ToolKind::Plain {
             earlier.reads.push((hash, position));
@@ -116,13 +114,12 @@ impl AgentTurn {
             earlier.others.push((hash, position));
             // What was read before it may read differently after it.
             earlier.reads.clear();
-            earlier.changes = true;
         }
         open.call = Some(call);
         open
     }
 
-    fn ruling(&self, call: &Call, open: &OpenCall, reuse: bool, earlier: &Earlier) -> Option<Ruling> {
+    fn ruling(&self, call: &Call, open: &OpenCall, earlier: &Earlier) -> Option<Ruling> {
         let hash = call.hash();
         if let Some((_, first)) = earlier.reads.iter().chain(&earlier.others).find(|(known, _)| *known == hash) {
             let text = format!("a duplicate of call_{} in the same reply, which alone was taken", first.0);
@@ -141,10 +138,6 @@ impl AgentTurn {
                 kind: CallErrorKind::Refused,
                 text: "the session is not in mode plan: there is nothing to approve; go on with the work".into(),
             }),
-            ToolKind::Plain if reuse && !earlier.changes => {
-                let (_, index) = self.reusable.iter().find(|(known, _)| *known == hash)?;
-                Some(Ruling::Again { index: *index })
-            }
             _ => None,
         }
     }

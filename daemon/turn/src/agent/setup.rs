@@ -32,8 +32,6 @@ pub struct ToolDecl {
     /// JSON Schema of the arguments.
     pub schema: Value,
     pub risk: Risk,
-    /// A repeat may be answered from the earlier result, until something was written.
-    pub reuse: bool,
     /// It drives a screen: such work takes more steps.
     pub gui: bool,
     pub kind: ToolKind,

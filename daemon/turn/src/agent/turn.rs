@@ -53,8 +53,8 @@ pub struct AgentTurn {
     pub(super) budget_times: u32,
     pub(super) grants: Grants,
     pub(super) deeds: Deeds,
-    /// Results that may answer a repeat, by the call's hash, with their index in the history.
-    pub(super) reusable: Vec<(CallHash, usize)>,
+    /// What the newest reads found: by the call, where it stands and the result's hash.
+    pub(super) reads: Vec<(CallHash, Position, BlobHash)>,
     pub(super) side_effect: bool,
     pub(super) last_text: Option<String>,
     pub(super) todo: Value,
@@ -203,7 +203,7 @@ impl AgentTurn {
             budget_times: 1,
             grants: Grants { mode, before_plan, ..Grants::default() },
             deeds: Deeds::default(),
-            reusable: vec![],
+            reads: vec![],
             side_effect: false,
             last_text: None,
             todo: Value::Null,

@@ -52,47 +52,28 @@ fn a_read_after_a_write_in_one_reply_is_no_duplicate() {
 }
 
 #[test]
-fn a_repeated_read_is_answered_from_before_until_something_is_written() {
-    let mut world =
-        World::task([calls([read("a")]), calls([read("a")]), calls([write("b", "x")]), calls([read("a")]), text("ok")]);
+fn a_repeated_read_runs_and_says_whether_what_it_finds_has_changed() {
+    let reads = || calls([read("a")]);
+    let mut world = World::task([reads(), reads(), reads(), reads(), reads(), text("ok")]);
+    // Nothing that the session did changed the file.
+    let found = ["old", "old", "new", "old", "old"];
+    world.tool = Box::new(move |call| CallResult::ok(json!({ "text": found[call.position.0 as usize] })));
     assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.ran(), ["read_file", "write_file", "read_file"]);
-    assert!(world.result(1).contains("call_0") && world.result(1).contains("result of 0"), "{}", world.result(1));
+    assert_eq!(world.executed.len(), 5);
+    let shown: Vec<&str> = (0..5).map(|position| world.result(position)).collect();
+    let unchanged = |since: u32| format!("[unchanged since call_{since}, the same call]\nold");
+    assert_eq!(shown, ["old", &unchanged(0), "new", "old", &unchanged(3)]);
 
-    // A tool that does not declare itself so always runs, and a failure is never reused.
-    let status = || one("job_status", &json!({ "id": 7 }));
-    let mut world = World::task([status(), status(), text("ok")]);
-    assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.executed.len(), 2);
-    let mut world = World::task([calls([read("a")]), calls([read("a")]), text("ok")]);
-    world.tool = Box::new(|_| error("no such file"));
-    assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.executed.len(), 2);
-}
-
-#[test]
-fn what_was_read_before_a_write_of_the_same_reply_is_not_reused() {
-    let mut world = World::task([calls([read("a"), write("a", "x")]), calls([read("a")]), text("ok")]);
-    assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.ran(), ["read_file", "write_file", "read_file"]);
-}
-
-/// Whether the write took effect is open, so what was read before it may be old.
-#[test]
-fn what_was_read_before_a_call_of_unknown_outcome_is_not_reused() {
-    let mut world = World::task([calls([read("a"), shell("deploy")]), calls([read("a")]), text("ok")]);
-    while !matches!(world.next(), AgentEffect::Execute { calls } if calls[0].0.tool.as_str() == "shell") {
-        world.step();
+    // A failure and a call with side effects are shown as they are.
+    for (mut world, shown) in [
+        (World::task([reads(), reads(), text("ok")]), "no such file"),
+        (World::task([calls([shell("make")]), calls([shell("make")]), text("ok")]), "same"),
+    ] {
+        world.tool = Box::new(|call| if call.tool.as_str() == "shell" { ok("same") } else { error("no such file") });
+        assert_eq!(world.run(), SUCCEEDED);
+        assert!(world.result(1).ends_with(shown) && !world.result(1).contains("unchanged"), "{}", world.result(1));
+        assert_eq!(world.executed.len(), 2);
     }
-    let AgentEffect::Execute { calls } = world.next() else { panic!() };
-    world.intend(&calls[0].0);
-    let facts = world.journal.len();
-    world.crash(facts);
-    world.record(Fact::Resumed);
-    assert_eq!(world.run(), Rest::Waits);
-    world.answer(Position(1), Answer::Deny { reason: None });
-    assert_eq!(world.run(), SUCCEEDED);
-    assert_eq!(world.ran(), ["read_file", "read_file"]);
 }
 
 #[test]

@@ -71,6 +71,18 @@ fn the_same_call_twice_in_a_row_is_a_nudge_and_the_third_a_stop() {
 }
 
 #[test]
+fn a_file_that_is_read_until_it_changes_is_no_loop_as_long_as_it_does() {
+    says(repeat(6, |index| single("read_file", &json!({ "path": "log" }), ok(&format!("{index} lines")))), &[]);
+    // A picture is what it shows.
+    let picture = |index: usize| {
+        let hash = ow_model::BlobHash::of(&[u8::try_from(index).expect("small")]);
+        let image = json!({ "name": "a.png", "media-type": "image/png", "bytes": 1, "hash": hash });
+        CallResult::ok(json!({ "images": [image] }))
+    };
+    says(repeat(6, |index| single("read_file", &json!({ "path": "a.png" }), picture(index))), &[]);
+}
+
+#[test]
 fn a_stop_makes_one_last_call_without_tools_and_names_detector_count_and_evidence() {
     let (rest, _, world) = run(repeat(6, |_| shell_step("make", ok("same"))));
     let Rest::Ended(Outcome::Failed { failure: Failure::Loop, message }) = rest else { panic!("{rest:?}") };

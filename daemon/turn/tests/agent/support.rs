@@ -91,7 +91,7 @@ pub(crate) fn spec(agent: AgentSpec) -> TaskSpec {
     }
 }
 
-fn declared(name: &str, risk: Risk, reuse: bool, gui: bool) -> ToolDecl {
+fn declared(name: &str, risk: Risk, gui: bool) -> ToolDecl {
     let schema = match name {
         "read_file" | "write_file" => json!({
             "type": "object",
@@ -101,22 +101,22 @@ fn declared(name: &str, risk: Risk, reuse: bool, gui: bool) -> ToolDecl {
         }),
         _ => json!({ "type": "object" }),
     };
-    ToolDecl { name: name.parse().expect("a name"), schema, risk, reuse, gui, kind: ToolKind::Plain }
+    ToolDecl { name: name.parse().expect("a name"), schema, risk, gui, kind: ToolKind::Plain }
 }
 
 pub(crate) fn tools() -> Vec<ToolDecl> {
     let mut tools = vec![
-        declared("read_file", Risk::Read, true, false),
-        declared("grep", Risk::Read, false, false),
-        declared("glob", Risk::Read, false, false),
-        declared("job_status", Risk::Read, false, false),
-        declared("web_search", Risk::Read, false, false),
-        declared("web_fetch", Risk::Read, false, false),
-        declared("screenshot", Risk::Read, false, true),
-        declared("browser", Risk::Read, false, true),
-        declared("write_file", Risk::WriteLocal, false, false),
-        declared("shell", Risk::Exec, false, false),
-        declared("send", Risk::External, false, false),
+        declared("read_file", Risk::Read, false),
+        declared("grep", Risk::Read, false),
+        declared("glob", Risk::Read, false),
+        declared("job_status", Risk::Read, false),
+        declared("web_search", Risk::Read, false),
+        declared("web_fetch", Risk::Read, false),
+        declared("screenshot", Risk::Read, true),
+        declared("browser", Risk::Read, true),
+        declared("write_file", Risk::WriteLocal, false),
+        declared("shell", Risk::Exec, false),
+        declared("send", Risk::External, false),
     ];
     for (name, kind) in [
         ("ask_user", ToolKind::AskUser),
@@ -128,7 +128,7 @@ pub(crate) fn tools() -> Vec<ToolDecl> {
         ("sub_agent", ToolKind::SubAgent),
     ] {
         let schema = arguments_of(kind).expect("the turn performs it");
-        tools.push(ToolDecl { schema, kind, ..declared(name, Risk::Read, false, false) });
+        tools.push(ToolDecl { schema, kind, ..declared(name, Risk::Read, false) });
     }
     tools
 }
