@@ -305,7 +305,8 @@ fn wakes_on_a_job(model: &ModelServer) -> (Scratch, Owd) {
     let (scratch, owd) = a_task(model, "mode = \"auto\"\ngoal = \"Build\"");
     waits(&scratch);
     owd.owctl.ok(&["task", "run", "agent"]);
-    owd.run_in("agent", "idle");
+    let run = owd.run_in("agent", "queued");
+    assert!(run["message"].as_str().is_some_and(|message| message.starts_with("waits until ")), "{run}");
     (scratch, owd)
 }
 
@@ -345,7 +346,8 @@ fn an_agent_sleeps_until_an_event_comes_across_a_restart() {
     );
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "agent"]);
-    owd.run_in("agent", "idle");
+    let run = owd.run_in("agent", "queued");
+    assert!(run["message"].as_str().is_some_and(|message| message.starts_with("waits until ")), "{run}");
     owd.kill();
     let owd = scratch.start();
     owd.owctl.ok(&["task", "run", "notes", "--wait"]);
