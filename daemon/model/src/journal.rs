@@ -381,6 +381,8 @@ pub enum ModelFailure {
     Unreachable,
     /// What came was not an answer.
     Garbage,
+    /// A reply of more bytes or calls than owd takes.
+    TooLarge,
 }
 
 /// How a turn of a chat ended.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use ow_clock::Clock;
-use ow_model::{ModelFailure, Reply};
+use ow_model::{ModelFailure, Reply, Span};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, redirect};
 use serde_json::Value;
@@ -236,7 +236,8 @@ impl HttpProvider {
     /// An answer in one piece, from a server that does not stream.
     async fn whole(&self, model: &str, response: Response, deltas: &mut Deltas<'_>, cancel: &CancellationToken) -> End {
         let limits = self.settings.limits;
-        let reading = timeout(limits.silence, read(response, limits.bytes * 2));
+        let longest = limits.bytes * 2;
+        let reading = timeout(limits.silence, read(response, longest));
         let body = tokio::select! {
             biased;
             () = cancel.cancelled() => return End::Cancelled(None),
@@ -249,6 +250,9 @@ impl HttpProvider {
                 Err(StreamFault { kind: answer.kind, message: answer.message })
             }
             Ok(value) => assembly.whole(&value, deltas),
+            Err(_) if body.len() == longest => {
+                Err(StreamFault::too_large(format!("the reply is longer than {} bytes", limits.bytes)))
+            }
             Err(_) => Err(no_answer(&body)),
         };
         let so_far = assembly.partial().to_owned();
@@ -280,7 +284,11 @@ impl HttpProvider {
             (message, code) => format!(" ({code}): {message}"),
         };
         let name = &self.settings.name;
-        let message = format!("`{name}` answered {status}{said}{}", self.remedy(answer.kind, status));
+        // How long is said where it may be why nothing is tried again.
+        let alone = retry_after.filter(|after| after.as_secs() > 0).map_or(String::new(), |after| {
+            format!("; it wants to be left alone for {}", Span::from_secs(after.as_secs()))
+        });
+        let message = format!("`{name}` answered {status}{said}{alone}{}", self.remedy(answer.kind, status));
         let mut error = ModelError::new(answer.kind, message);
         (error.status, error.retry_after) = (Some(status), retry_after);
         End::Refused(answer, error)
@@ -303,6 +311,9 @@ impl HttpProvider {
                 "raise the limit or pay the bill of that account, or choose another model".into()
             }
             (ModelFailure::RateLimit, _) => "wait, or name another model to fail over to".into(),
+            (ModelFailure::TooLarge, _) => {
+                "none of it was used; ask for less at a time, or choose another model".into()
+            }
             (ModelFailure::Garbage, _) => format!("is `{base_url}` the right base-url?"),
             (ModelFailure::BadRequest, _) if matches!(status, 404 | 405) => {
                 format!("is `{base_url}` the right base-url?")

@@ -60,8 +60,13 @@ impl RetryPolicy {
     }
 
     fn wait(&self, made: u32, attempts: u32, error: &ModelError, random: f64) -> Option<Duration> {
-        // What is no answer rarely becomes one.
-        let attempts = if error.kind == ModelFailure::Garbage { attempts.min(2) } else { attempts };
+        let attempts = match error.kind {
+            // What is no answer rarely becomes one.
+            ModelFailure::Garbage => attempts.min(2),
+            // All of it was paid for.
+            ModelFailure::TooLarge => 1,
+            _ => attempts,
+        };
         if !is_transient(error.kind) || made >= attempts {
             return None;
         }
@@ -79,7 +84,11 @@ impl RetryPolicy {
 /// they are.
 const fn is_transient(kind: ModelFailure) -> bool {
     match kind {
-        ModelFailure::RateLimit | ModelFailure::Unavailable | ModelFailure::Unreachable | ModelFailure::Garbage => true,
+        ModelFailure::RateLimit
+        | ModelFailure::Unavailable
+        | ModelFailure::Unreachable
+        | ModelFailure::Garbage
+        | ModelFailure::TooLarge => true,
         ModelFailure::Auth
         | ModelFailure::Quota
         | ModelFailure::Overflow

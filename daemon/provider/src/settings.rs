@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use ow_model::Reply;
 use thiserror::Error;
 use url::{Host, Url};
 
@@ -37,12 +38,18 @@ pub struct StreamLimits {
     pub whole: Duration,
     /// Text, thoughts and arguments together.
     pub bytes: usize,
+    /// More than a turn runs, so that a model that sends too many is told; what sends even more is at fault itself.
     pub calls: usize,
 }
 
 impl Default for StreamLimits {
     fn default() -> Self {
-        Self { silence: Duration::from_mins(2), whole: Duration::from_hours(1), bytes: 10 * 1000 * 1000, calls: 200 }
+        Self {
+            silence: Duration::from_mins(2),
+            whole: Duration::from_hours(1),
+            bytes: 10 * 1000 * 1000,
+            calls: 10 * Reply::MOST_CALLS,
+        }
     }
 }
 

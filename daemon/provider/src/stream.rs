@@ -40,11 +40,15 @@ impl StreamFault {
     fn garbage(message: impl Into<String>) -> Self {
         Self { kind: ModelFailure::Garbage, message: message.into() }
     }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self { kind: ModelFailure::TooLarge, message: message.into() }
+    }
 }
 
 impl From<TooLong> for StreamFault {
     fn from(_: TooLong) -> Self {
-        Self::garbage("one line of the stream is longer than 16 MB")
+        Self::too_large("one line of the stream is longer than 16 MB")
     }
 }
 

@@ -400,17 +400,30 @@ async fn garbage_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_and_two_hundred_calls_are_the_bounds() {
+async fn ten_megabytes_and_two_thousand_calls_are_the_bounds() {
     let world = world();
     let long = ModelReply::text("x".repeat(10_000_001));
     world.server.answer(move |_| long.clone().into());
-    let (error, _) = world.fails(&["here:m"]).await;
-    assert_eq!((error.kind, error.message.contains("more than 10000000 bytes")), (ModelFailure::Garbage, true));
-    for (count, is_fine) in [(200, true), (201, false)] {
+    let remedy = "none of it was used; ask for less at a time, or choose another model";
+    let (error, told) = world.fails(&["here:m"]).await;
+    // What came is paid for; the same model is not asked for as much again.
+    assert!(error.kind == ModelFailure::TooLarge && !told.iter().any(|told| told.starts_with("wait")));
+    assert_eq!(error.message, format!("`here`: the reply is longer than 10000000 bytes; {remedy}"));
+    let whole = json!({ "choices": [{ "message": { "content": "x".repeat(20_000_001) }, "finish_reason": "stop" }] });
+    let whole = ModelResponse::whole(200, whole.to_string());
+    world.server.answer(move |_| whole.clone());
+    assert_eq!(world.fails(&["here:m"]).await.0.message, error.message);
+    for (count, is_fine) in [(2000, true), (2001, false)] {
         let many = ModelReply::calls((0..count).map(|_| ("now", json!({}))));
         world.server.answer(move |_| many.clone().into());
         let (completion, _) = world.ask(&["here:m"]).await;
-        assert_eq!(completion.is_ok_and(|completion| completion.reply.calls.len() == count), is_fine);
+        match completion {
+            Ok(completion) => assert_eq!((completion.reply.calls.len(), is_fine), (count, true)),
+            Err(error) => {
+                assert!(!is_fine);
+                assert_eq!(error.to_string(), format!("`here`: the reply holds more than 2000 calls; {remedy}"));
+            }
+        }
     }
 }
 

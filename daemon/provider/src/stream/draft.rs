@@ -65,7 +65,7 @@ impl Draft {
     ) -> Result<usize, StreamFault> {
         let index = self.calls.len();
         if index >= self.limits.calls {
-            return Err(StreamFault::garbage(format!("more than {} calls in one reply", self.limits.calls)));
+            return Err(StreamFault::too_large(format!("the reply holds more than {} calls", self.limits.calls)));
         }
         self.grow(name.len())?;
         self.calls.push(DraftCall {
@@ -88,7 +88,7 @@ impl Draft {
     fn grow(&mut self, bytes: usize) -> Result<(), StreamFault> {
         self.bytes += bytes;
         if self.bytes > self.limits.bytes {
-            return Err(StreamFault::garbage(format!("a reply of more than {} bytes", self.limits.bytes)));
+            return Err(StreamFault::too_large(format!("the reply is longer than {} bytes", self.limits.bytes)));
         }
         Ok(())
     }

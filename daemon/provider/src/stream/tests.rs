@@ -330,10 +330,11 @@ fn a_reply_is_bounded() {
     let read = |deltas: &[Value]| super::tests::read(Wire::OpenAi, &[chat(deltas, "stop").into_bytes()], limits).0;
     assert!(read(&[json!({ "content": "x".repeat(100) })]).is_ok());
     let long = read(&[json!({ "content": "x".repeat(101) })]).expect_err("too long");
-    assert_eq!((long.kind, long.message.as_str()), (ModelFailure::Garbage, "a reply of more than 100 bytes"));
+    assert_eq!((long.kind, long.message.as_str()), (ModelFailure::TooLarge, "the reply is longer than 100 bytes"));
     let many: Vec<Value> = (0..3).map(|index| fragment(Some(index), None, Some("now"), "{}")).collect();
     assert!(read(&many[..2]).is_ok());
-    assert_eq!(read(&many).expect_err("too many").message, "more than 2 calls in one reply");
+    let many = read(&many).expect_err("too many");
+    assert_eq!((many.kind, many.message.as_str()), (ModelFailure::TooLarge, "the reply holds more than 2 calls"));
 }
 
 /// As in the vendor's reference, with a thought, text and two calls.

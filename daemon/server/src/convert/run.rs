@@ -119,6 +119,7 @@ pub(crate) const fn failure_word(failure: Failure) -> &'static str {
             ModelFailure::Unavailable => "model-unavailable",
             ModelFailure::Unreachable => "model-unreachable",
             ModelFailure::Garbage => "model-garbage",
+            ModelFailure::TooLarge => "model-too-large",
         },
     }
 }

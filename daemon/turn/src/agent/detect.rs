@@ -127,7 +127,7 @@ impl Detectors {
         found.extend(self.search_escalation());
         if unusable >= UNUSABLE {
             let evidence = format!(
-                "no call of the last {unusable} replies could be run: no such tool, or arguments that do not fit"
+                "no call of the last {unusable} replies could be run: no such tool, arguments that do not fit, or too many at once"
             );
             found.push(Verdict { detector: Detector::UnusableCalls, evidence, stop: true });
         }
