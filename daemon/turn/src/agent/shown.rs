@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ow_model::{Attachment, CallErrorKind, CallResult};
+use ow_model::{Attachment, BlobHash, CallErrorKind, CallResult};
 use serde_json::{Map, Value};
 
 /// Characters of one result that a model is shown; the whole is kept beside it.
@@ -28,17 +28,18 @@ pub(super) fn result(source: &str, result: &CallResult, beside: usize) -> Shown 
     let images = images(&mut fields);
     let mut text = legible(output(&fields));
     let whole = text.chars().count();
+    let kept: Vec<String> = result.kept.iter().map(|(field, hash)| kept(field, *hash, &result.output)).collect();
     if whole > limit {
-        let kept: Vec<String> = result.kept.iter().map(|(field, hash)| format!("{field}: blob:{hash}")).collect();
-        let advice = if kept.is_empty() {
-            "ask for a smaller part".to_owned()
+        let missing = if kept.is_empty() {
+            format!("{} of {whole} characters left out; ask for a smaller part", whole - limit)
         } else {
-            format!("kept whole; read parts of it by the path {}", kept.join(", "))
+            // The tool has left out some already: only it knows how much there was.
+            format!("the middle is left out; {}", kept.join("; "))
         };
-        text = cut(&text, limit, &format!("{} of {whole} characters left out; {advice}", whole - limit));
-    } else if !result.kept.is_empty() {
-        for (field, hash) in &result.kept {
-            let _ = write!(text, "\n[`{field}` was cut; kept whole; read parts of it by the path blob:{hash}]");
+        text = cut(&text, limit, &missing);
+    } else {
+        for kept in kept {
+            let _ = write!(text, "\n[{kept}]");
         }
     }
     if result.outside && !text.is_empty() {
@@ -54,6 +55,11 @@ pub(super) fn result(source: &str, result: &CallResult, beside: usize) -> Shown 
         text = "(done; no output)".into();
     }
     Shown { text, images }
+}
+
+fn kept(field: &str, hash: BlobHash, output: &Value) -> String {
+    let long = output["cut"][field].as_u64().map_or("was cut".to_owned(), |bytes| format!("is {bytes} bytes long"));
+    format!("`{field}` {long}; read parts of it by the path blob:{hash}")
 }
 
 /// The text without the characters that are none for a reader: some providers refuse a request that holds a NUL, and
@@ -149,7 +155,6 @@ pub(super) fn cut(text: &str, limit: usize, missing: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ow_model::BlobHash;
     use serde_json::json;
 
     use super::*;
@@ -163,11 +168,24 @@ mod tests {
     #[test]
     fn a_long_result_is_bounded_and_says_where_the_whole_is() {
         let hash = BlobHash::of(b"whole");
-        let output = json!({ "text": "ä".repeat(2_000_000) });
+        let output = json!({ "text": "ä".repeat(60_000), "cut": { "text": 8_000_000 } });
         let of = CallResult { kept: vec![("text".into(), hash)], ..CallResult::ok(output) };
         let text = result("read_file a.txt", &of, 1).text;
         assert!(text.chars().count() < LONGEST + 300);
-        assert!(text.contains(&format!("blob:{hash}")), "names the blob");
+        let missing = format!(
+            "the middle is left out; `text` is 8000000 bytes long; read parts of it by the path blob:{hash} …]"
+        );
+        assert!(text.contains(&missing), "{text}");
+        let short = CallResult { output: json!({ "text": "a…z", "cut": { "text": 70_000 } }), ..of.clone() };
+        let text = result("read_file a.txt", &short, 1).text;
+        assert!(
+            text.ends_with(&format!("\n[`text` is 70000 bytes long; read parts of it by the path blob:{hash}]")),
+            "{text}"
+        );
+        let unkept = CallResult::ok(json!({ "text": "ä".repeat(40_000) }));
+        assert!(
+            result("git", &unkept, 1).text.contains("[… 10000 of 40000 characters left out; ask for a smaller part …]")
+        );
         assert!(result("read_file", &of, 200).text.chars().count() < 1_000, "many results share what there is");
     }
 
