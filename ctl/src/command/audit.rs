@@ -145,7 +145,11 @@ fn row(clock: &Clock, entries: &[&AuditEntryView], newest: &AuditEntryView) -> [
         Cell::maybe(position.as_deref()),
         Cell::maybe(tool),
         Cell::text(&decided.join("; ")),
-        effect(newest),
+        entries
+            .iter()
+            .rev()
+            .find(|entry| entry.effect.is_some())
+            .map_or_else(|| Cell::maybe(None), |entry| effect(entry)),
     ]
 }
 

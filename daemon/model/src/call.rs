@@ -60,10 +60,15 @@ impl Call {
     /// The call's hash. `serde_json` keeps object keys sorted, so equal arguments hash alike.
     #[must_use]
     pub fn hash(&self) -> CallHash {
-        let mut text = self.tool.to_string();
-        text.push('\n');
-        text.push_str(&self.args.to_string());
-        CallHash(BlobHash::of(text.as_bytes()))
+        CallHash::of(self.tool.as_str(), &self.args)
+    }
+}
+
+impl CallHash {
+    /// The hash of a call as it is named, which need not be a tool's name.
+    #[must_use]
+    pub fn of(name: &str, args: &Value) -> Self {
+        Self(BlobHash::of(format!("{name}\n{args}").as_bytes()))
     }
 }
 

@@ -137,6 +137,34 @@ fn a_model_that_nobody_knows_runs_with_one_warning_of_each_kind() {
     assert_eq!(told.matches("runs at your own risk").count(), 1, "{told}");
 }
 
+#[test]
+fn the_audit_names_calls_that_never_ran() {
+    let model = ModelServer::start();
+    let read = || ("read_file", json!({ "path": "note.txt" }));
+    model.push(ModelReply::calls([
+        read(),
+        read(),
+        ("no_such_tool", json!({})),
+        ("todo_write", json!({ "items": [] })),
+    ]));
+    model.push(ModelReply::text("Done."));
+    let (scratch, owd) = a_task(&model, "goal = \"What does the note say?\"");
+    fs::write(scratch.work().join("note.txt"), "plum\n").expect("a file");
+    owd.owctl.ok(&["task", "run", "agent"]);
+    let run = id(&owd.run_in("agent", "succeeded"));
+    let mut records = rows(&owd.owctl.json(&["audit", "show", "--run", &run]));
+    records.sort_by_key(|record| record["position"].as_u64());
+    let tools: Vec<&str> = records.iter().filter_map(|record| record["tool"].as_str()).collect();
+    assert_eq!(tools, ["read_file", "read_file", "no_such_tool", "todo_write"], "{records:?}");
+    let hashes: Vec<&Value> = records.iter().map(|record| &record["entries"][0]["call"]).collect();
+    assert!(
+        hashes[0] == hashes[1] && hashes[2..].iter().all(|hash| hash.is_string() && *hash != hashes[0]),
+        "{hashes:?}"
+    );
+    let shown = owd.owctl.ok(&["audit", "show", "--run", &run]);
+    assert!(shown.contains("no_such_tool") && shown.contains("failed (bad-arguments)"), "{shown}");
+}
+
 /// A tool result of the newest request to the model.
 fn last_result(model: &ModelServer) -> String {
     results(&model.last().json()).pop().expect("a result")

@@ -46,10 +46,6 @@ impl AgentCourse {
         let mut asking: Vec<(Position, NewItem)> = vec![];
         for (call, permission) in calls {
             let position = call.position;
-            if matches!(permission, Permission::Policy) {
-                // What a reply names is found by position alone from here on.
-                self.record(Fact::Named { position, tool: call.tool.to_string(), hash: call.hash() });
-            }
             match self.judge_with_hooks(call.clone(), &permission, stop).await? {
                 Admission::Left => return Ok(Onward::Continue),
                 Admission::Settled(fact) => self.record(fact),

@@ -40,6 +40,11 @@ pub(crate) fn note(tx: &mut Tx<'_>, row: &RunRow, facts: &[Fact], now: Timestamp
     for fact in facts {
         tell(&mut told, fact);
     }
+    for told in told.iter().filter(|told| !told.speaks && told.audited.tool.is_some()) {
+        if let Some(position) = told.position {
+            remember(tx, row, position, &told.audited);
+        }
+    }
     told.retain(|told| told.speaks);
     if told.is_empty() {
         return Ok(());

@@ -34,6 +34,8 @@ pub(super) struct OpenCall {
     pub(super) ruling: Option<Ruling>,
     /// A person changed the arguments.
     pub(super) edited: bool,
+    /// The journal says which call it is.
+    pub(super) named: bool,
     pub(super) state: CallState,
 }
 

@@ -22,6 +22,11 @@ const READS: usize = 100;
 impl AgentTurn {
     pub(super) fn fold_call(&mut self, fact: &Fact, at: Timestamp) {
         match fact {
+            Fact::Named { position, .. } => {
+                if let Some(open) = self.open_mut(*position) {
+                    open.named = true;
+                }
+            }
             Fact::Admitted { position, repeatable, .. } => {
                 if let Some(open) = self.open_mut(*position)
                     && let CallState::Wanted(permission) = &open.state

@@ -1,6 +1,6 @@
 //! What has to be done next.
 
-use ow_model::{CallResult, Fact, Outcome};
+use ow_model::{CallHash, CallResult, Fact, Outcome};
 use serde_json::json;
 
 use super::batch::{Batch, CallState, OpenCall, Ruling};
@@ -8,6 +8,9 @@ use super::effect::AgentEffect;
 use super::own;
 use super::setup::{Progress, ToolKind};
 use super::turn::{AgentTurn, Stage};
+
+/// Characters of a name that is no tool's.
+const LONGEST_NAME: usize = 64;
 
 impl AgentTurn {
     /// The one effect that comes next. A model call or a call that the journal does not show as ended is asked for
@@ -36,9 +39,11 @@ impl AgentTurn {
     }
 
     fn next_call(&self, batch: &Batch) -> AgentEffect {
-        let ruled: Vec<Fact> = batch.open().filter_map(ruled).collect();
-        if !ruled.is_empty() {
-            return AgentEffect::Record(ruled);
+        // What a reply names is found by position alone from here on.
+        let named = batch.open().filter(|open| !open.named).map(named);
+        let facts: Vec<Fact> = named.chain(batch.open().filter_map(ruled)).collect();
+        if !facts.is_empty() {
+            return AgentEffect::Record(facts);
         }
         // What an earlier life left behind comes before anything new.
         for open in batch.open() {
@@ -109,6 +114,14 @@ fn execute(span: &[&OpenCall]) -> AgentEffect {
         }
     }
     AgentEffect::Execute { calls }
+}
+
+fn named(open: &OpenCall) -> Fact {
+    let (tool, hash) = match &open.call {
+        Some(call) => (call.tool.to_string(), call.hash()),
+        None => (open.name.chars().take(LONGEST_NAME).collect(), CallHash::of(&open.name, &open.wrote)),
+    };
+    Fact::Named { position: open.position, tool, hash }
 }
 
 /// The result of a call that the turn itself has settled.

@@ -77,6 +77,7 @@ impl AgentTurn {
             risk: Risk::External,
             ruling: None,
             edited: false,
+            named: false,
             state: CallState::Wanted(Permission::Policy),
         };
         let wrong = |text: String| Some(Ruling::Error { kind: CallErrorKind::BadArguments, text });

@@ -44,6 +44,37 @@ fn equal_calls_of_one_reply_run_once_and_all_have_results() {
     assert!(world.result(3).contains("duplicate of call_2"), "{}", world.result(3));
 }
 
+/// What a position stands for is on record for each call, whatever becomes of it.
+#[test]
+fn every_call_is_named_once_before_anything_is_said_of_it() {
+    let long = "x".repeat(1_000);
+    let reply = calls([
+        read("a"),
+        read("a"),
+        call("no_such_tool", &json!({ "x": 1 })),
+        call(&long, &json!({})),
+        call("todo", &json!({ "items": [] })),
+        call("ask_user", &json!({ "questions": [{ "question": "why?" }] })),
+        call("sleep_until", &json!({ "for": "1h", "note": "" })),
+    ]);
+    let mut world = World::task([reply, text("ok")]);
+    world.answers = [Answer::Text { text: "so".into() }].into();
+    assert_eq!(world.run(), Rest::Idle);
+    let of = |recorded: &ow_model::RecordedFact| match &recorded.fact {
+        Fact::Named { position, tool, hash } => Some((position.0, tool.clone(), *hash)),
+        _ => None,
+    };
+    let named: Vec<_> = world.journal.iter().filter_map(of).collect();
+    let tools: Vec<&str> = named.iter().map(|(_, tool, _)| tool.as_str()).collect();
+    let cut = &long[..64];
+    assert_eq!(tools, ["read_file", "read_file", "no_such_tool", cut, "todo", "ask_user", "sleep_until"]);
+    assert!(named.iter().enumerate().all(|(index, (position, ..))| index == *position as usize));
+    assert!(named[0].2 == named[1].2 && named[1].2 != named[2].2);
+    let first_said = world.journal.iter().position(|recorded| matches!(recorded.fact, Fact::Done { .. }));
+    let last_named = world.journal.iter().rposition(|recorded| of(recorded).is_some());
+    assert!(last_named < first_said);
+}
+
 #[test]
 fn a_read_after_a_write_in_one_reply_is_no_duplicate() {
     let mut world = World::task([calls([read("a"), write("a", "x"), read("a")]), text("ok")]);
