@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use ow_clock::Clock;
 use ow_config::{Config, TaskDefaults, TaskFile, load_tasks, parse_task, read_task_file};
 use ow_model::{TaskName, Trigger};
+use ow_provider::Router;
 use ow_secret::{SecretError, Secrets};
 use serde_json::{Value, json};
 
@@ -57,6 +58,7 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
             for warning in names.into_iter().flat_map(|name| router.resolve(name).warnings) {
                 found.doubt("models", None, warning.to_string());
             }
+            found.unpriced(&files, &config, &router);
         }
         Err(error) => found.fault("models", format!("{error:#}")),
     }
@@ -95,6 +97,22 @@ impl Found {
                 self.doubt("past", None, format!("{fault}, unless owd has had this task since before then"));
             } else {
                 self.fault("tasks", fault.to_string());
+            }
+        }
+    }
+
+    /// Tasks whose budget of money does not hold, as nobody knows what their model costs.
+    fn unpriced(&mut self, files: &[TaskFile], config: &Config, router: &Router) {
+        for file in files {
+            let agent = file.task.as_ref().ok().and_then(|spec| spec.agent.as_ref());
+            let Some(agent) = agent.filter(|agent| agent.budget.cost_micros.is_some()) else { continue };
+            let Some(model) = agent.model.as_ref().or(config.agent.model.as_ref()) else { continue };
+            if router.resolve(model).capabilities.price.is_none() {
+                let message = format!(
+                    "{}: the price of {model} is not known, so `budget.cost` limits nothing; give it one in models.toml",
+                    file.path.display()
+                );
+                self.doubt("models", None, message);
             }
         }
     }

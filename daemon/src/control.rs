@@ -140,8 +140,9 @@ impl Control for OwdControl {
         session::spec(wanted, &self.config().defaults)
     }
 
-    fn check_model(&self, model: &str) -> Result<(), String> {
-        session::check_model(model)
+    fn check_model(&self, model: &str) -> Result<Vec<String>, String> {
+        session::check_model(model)?;
+        Ok(self.facts.engine.model_warnings(model))
     }
 
     async fn command(&self, session: SessionId, command: Command) -> bool {

@@ -149,6 +149,13 @@ impl Engine {
         Arc::clone(&self.commands)
     }
 
+    /// What is to be known of a model before it is asked for.
+    #[must_use]
+    pub fn model_warnings(&self, model: &str) -> Vec<String> {
+        let resolved = self.agents().map(|agents| agents.router.resolve(model));
+        resolved.iter().flat_map(|resolved| &resolved.warnings).map(ToString::to_string).collect()
+    }
+
     pub(crate) fn agents(&self) -> Option<Agents> {
         self.standing().agents.clone()
     }

@@ -82,7 +82,7 @@ pub(crate) fn forbidden(call: &Call, facts: &Facts, situation: &Situation) -> Op
     if situation.mode == Mode::Plan && !only_reads(call, facts, situation) {
         return Some((
             "mode plan".into(),
-            "nothing with side effects runs in mode plan; set the task's mode to ask, edit or auto".into(),
+            "nothing with side effects runs in mode plan; set the mode to ask, edit or auto".into(),
         ));
     }
     None

@@ -39,8 +39,8 @@ pub trait Control: Send + Sync + 'static {
     /// The definition of a chat's hidden task; all that is wrong with what is wanted, one text each.
     fn session_spec(&self, wanted: &WantedSession) -> Result<TaskSpec, Vec<String>>;
 
-    /// Whether this names a model that can be asked for; if not, why.
-    fn check_model(&self, model: &str) -> Result<(), String>;
+    /// What is to be known of a model before it is asked for; or why this is no model's name.
+    fn check_model(&self, model: &str) -> Result<Vec<String>, String>;
 
     /// Hands a command to the worker that has the session, and waits until it is durable. False: none has it, or it was
     /// left before it was.

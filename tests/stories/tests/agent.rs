@@ -123,9 +123,12 @@ fn a_model_that_nobody_knows_runs_with_one_warning_of_each_kind() {
     let scratch = Scratch::new();
     let config = model_config(&model, "").replace("model = \"stub:small\"", "default-provider = \"stub\"");
     scratch.config(&config);
-    scratch.task("maker", "goal = \"Look around\"\nmodel = \"qwen9:tiny\"\nroots = [\"{work}\"]\n");
+    scratch
+        .task("maker", "goal = \"Look around\"\nmodel = \"qwen9:tiny\"\nroots = [\"{work}\"]\nbudget.cost = \"1\"\n");
     let check = scratch.owctl().ok(&["config", "check"]);
     assert!(check.contains("`qwen9` is no known provider"), "{check}");
+    let unpriced = "maker.toml: the price of qwen9:tiny is not known, so `budget.cost` limits nothing";
+    assert!(check.contains(unpriced), "{check}");
     model.push(ModelReply::calls([("list_dir", json!({ "path": "." }))]));
     model.push(ModelReply::text("Nothing."));
     let owd = scratch.start();
@@ -135,6 +138,7 @@ fn a_model_that_nobody_knows_runs_with_one_warning_of_each_kind() {
     let told = journal(&owd, &run).iter().map(Value::to_string).collect::<String>();
     assert_eq!(told.matches("is no known provider").count(), 1, "{told}");
     assert_eq!(told.matches("runs at your own risk").count(), 1, "{told}");
+    assert_eq!(told.matches("is not known, so no budget in money holds").count(), 1, "{told}");
 }
 
 #[test]

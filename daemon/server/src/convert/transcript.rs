@@ -73,6 +73,10 @@ impl Transcript {
             Fact::Reconciled { position, found: Reconciled::Happened { result } } => {
                 self.result_view(position.0, result)
             }
+            Fact::Reconciled { position, found: Reconciled::Unknown { why } } => {
+                let text = format!("call {position}: nobody can tell whether it took effect: {why}");
+                MessageView { position: Some(position.0), ..notice(text) }
+            }
             Fact::Stopped { position } => {
                 let text = "stopped in the middle".into();
                 MessageView { is_error: true, text, ..self.of_call("call", position.0) }

@@ -246,7 +246,11 @@ async fn write_down(api: &Api, id: SessionId, command: &Command) -> Result<bool,
     let written = match command {
         Command::SetMode(mode) => store.note_in_session(id, &[Fact::ModeSet { mode: *mode }], None, now).await?,
         Command::SetModel(model) => {
-            store.note_in_session(id, &[Fact::ModelSet { model: model.clone() }], None, now).await?
+            // A worker says so itself, before the model's next call.
+            let warnings = api.control.check_model(model).map_err(Problem::invalid)?;
+            let mut facts = vec![Fact::ModelSet { model: model.clone() }];
+            facts.extend(warnings.into_iter().map(|text| Fact::Noticed { text }));
+            store.note_in_session(id, &facts, None, now).await?
         }
         Command::Compact => {
             let written = store.note_in_session(id, &[Fact::CompactionWanted], None, now).await?;

@@ -291,8 +291,12 @@ impl Control for FakeControl {
         Ok(spec)
     }
 
-    fn check_model(&self, model: &str) -> Result<(), String> {
-        if model.contains(' ') { Err(format!("`{model}` is no model")) } else { Ok(()) }
+    fn check_model(&self, model: &str) -> Result<Vec<String>, String> {
+        match model.split_once(':') {
+            _ if model.contains(' ') => Err(format!("`{model}` is no model")),
+            Some(("nosuch", _)) => Ok(vec!["`nosuch` is no known provider".into()]),
+            _ => Ok(vec![]),
+        }
     }
 
     async fn command(&self, session: SessionId, command: Command) -> bool {

@@ -200,6 +200,17 @@ async fn take_command(worker: &mut CommandReceiver) -> Command {
 }
 
 #[tokio::test]
+async fn what_is_to_be_known_of_a_chosen_model_is_told_at_once() {
+    let daemon = Daemon::start();
+    let mut client = daemon.client().await;
+    let (session, _) = create(&mut client, json!({})).await;
+    client.post(&format!("/v1/sessions/{session}/settings"), &json!({ "model": "nosuch:z" })).await.ok();
+    let facts = daemon.store.journal(session).await.unwrap();
+    let told = facts.iter().any(|recorded| matches!(&recorded.fact, Fact::Noticed { text } if text.contains("nosuch")));
+    assert!(told, "{facts:?}");
+}
+
+#[tokio::test]
 async fn a_command_goes_to_the_worker_or_into_the_journal() {
     let daemon = Daemon::start();
     let mut client = daemon.client().await;

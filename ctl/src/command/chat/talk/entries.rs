@@ -27,6 +27,10 @@ impl Conversation {
             SessionEvent::Lost => {
                 self.lost = true;
                 self.stream.tear();
+                // What ran has ended with it.
+                for call in self.calls.values_mut() {
+                    call.since = None;
+                }
                 self.note("owd has gone; waiting for it to come back");
             }
             SessionEvent::Resumed => {
@@ -129,7 +133,12 @@ impl Conversation {
                 self.said.extend(rows);
                 self.think_anew();
             }
-            "asked" => {}
+            // It does not run, whatever was seen of it: of a call whose outcome is unknown a person is asked again.
+            "asked" => {
+                if let Some(call) = entry.position.and_then(|position| self.calls.get_mut(&position)) {
+                    call.since = None;
+                }
+            }
             "answered" => {
                 let outcome = entry.outcome.as_deref().unwrap_or("answered");
                 let by = entry.by.as_deref().map_or(String::new(), |by| format!(" by {by}"));

@@ -562,6 +562,27 @@ fn calls_are_shown_while_they_run_and_when_they_are_done() {
 }
 
 #[test]
+fn a_call_that_is_asked_about_again_does_not_seem_to_run() {
+    let mut chat = Chat::new();
+    chat.state("running", &[]);
+    let started = json!({ "position": 0, "tool": "shell", "arguments": { "argv": ["make", "all"] } });
+    chat.happens("tool-started", started.clone());
+    assert!(chat.live().contains("make all"));
+    chat.input(Input::Event(SessionEvent::Lost));
+    assert!(!chat.live().contains("make all"), "{}", chat.live());
+    chat.input(Input::Event(SessionEvent::Resumed));
+    chat.happens("tool-started", started);
+    chat.entry(MessageView {
+        position: Some(0),
+        ..entry("notice", "call 0: nobody can tell whether it took effect: x")
+    });
+    chat.entry(MessageView { position: Some(0), item: Some("i1".into()), ..entry("asked", "") });
+    chat.state("parked", &["i1"]);
+    assert!(!chat.live().contains("make all"), "{}", chat.live());
+    assert!(chat.newly_said().contains("nobody can tell whether it took effect"));
+}
+
+#[test]
 fn while_owd_is_gone_nothing_moves_and_its_return_is_told() {
     let mut chat = Chat::new();
     chat.state("running", &[]);
