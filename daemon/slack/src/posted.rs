@@ -1,12 +1,9 @@
 //! What Slack posts over HTTP, before anything is done with it: whose it is, and what it says.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use ow_secret::SecretValue;
-use ring::hmac;
+use ow_webhook::{Headers, Keys, Profile, Scheme, verify};
 use serde_json::Value;
-
-/// An older request, or one from the future, may be somebody else's who has recorded it.
-const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
 /// A request as it came.
 #[derive(Clone, Copy, Debug)]
@@ -22,29 +19,10 @@ impl Posted<'_> {
     /// Whether Slack signed it just now.
     #[must_use]
     pub fn is_slacks(&self, secret: &SecretValue, now: Timestamp) -> bool {
-        let (Some(timestamp), Some(signature)) = (self.timestamp, self.signature) else { return false };
-        let fresh = timestamp
-            .parse::<i64>()
-            .ok()
-            .and_then(|second| Timestamp::from_second(second).ok())
-            .is_some_and(|at| at.duration_since(now).abs() <= WINDOW);
-        let Some(tag) = signature.strip_prefix("v0=").and_then(bytes) else { return false };
-        let secret = secret.expose().trim();
-        if !fresh || secret.is_empty() {
-            return false;
-        }
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let signed = [b"v0:", timestamp.as_bytes(), b":", self.body].concat();
-        hmac::verify(&key, &signed, &tag).is_ok()
+        let headers = [("X-Slack-Request-Timestamp", self.timestamp), ("X-Slack-Signature", self.signature)];
+        let headers = Headers::new(headers.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        verify(&Scheme::of(Profile::Slack), &Keys::new([secret.expose().trim()]), &headers, self.body, now).is_ok()
     }
-}
-
-fn bytes(hex: &str) -> Option<Vec<u8>> {
-    // The digits are looked at first: a number may begin with a sign.
-    if !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) || !hex.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
 }
 
 /// Reads a body: an event is JSON, an interaction JSON in a form's field.

@@ -23,7 +23,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("daemon/mail", &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-store", "ow-tool"]),
     (
         "daemon/slack",
-        &["ow-clock", "ow-inbox", "ow-model", "ow-policy", "ow-reply", "ow-secret", "ow-store", "ow-tool"],
+        &[
+            "ow-clock",
+            "ow-inbox",
+            "ow-model",
+            "ow-policy",
+            "ow-reply",
+            "ow-secret",
+            "ow-store",
+            "ow-tool",
+            "ow-webhook",
+        ],
     ),
     ("daemon/inbox", &["ow-clock", "ow-model", "ow-policy", "ow-reply", "ow-store", "ow-tool"]),
     (
