@@ -72,7 +72,7 @@ fn admit_peer(api: &Api, peer: &Peer) -> Result<Caller, Problem> {
     }
     let person = api.control.person_of_uid(peer.uid).ok_or_else(|| {
         forbidden(format!("the user with uid {} is nobody that owd knows", peer.uid))
-            .with_hint("name the user in owd's configuration")
+            .with_hint(format!("write `uids = [{}]` under their [people.NAME] in owd.toml, and restart owd", peer.uid))
     })?;
     Ok(Caller(AnswerBy { person, surface: Surface::Socket }))
 }
