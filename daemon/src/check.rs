@@ -24,7 +24,7 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
     let clock = Clock::system();
     let mut found = Found::default();
 
-    let secrets = crate::life::load_secrets(&config, &paths).unwrap_or_else(|error| {
+    let secrets = crate::settings::load_secrets(&config, &paths).unwrap_or_else(|error| {
         let text = format!("{error:#}");
         match error.downcast_ref() {
             // The account that owd runs under may be another one.

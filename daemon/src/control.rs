@@ -18,9 +18,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::life::{Standing, hooks, load_secrets, policy_settings, show_arguments};
 use crate::log::Log;
 use crate::mail::MailRoom;
+use crate::settings::{Standing, hooks, load_secrets, policy_settings, show_arguments};
 use crate::slack::SlackRoom;
 use crate::{people, restart, session};
 

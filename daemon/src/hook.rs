@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Places, host};
-use crate::life::hooks;
+use crate::settings::hooks;
 
 /// What the hooks are to be asked about.
 #[derive(Debug, clap::Args)]

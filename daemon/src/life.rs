@@ -1,7 +1,7 @@
 //! One life of owd: the parts are built, run, and drained.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -11,18 +11,14 @@ use jiff::Timestamp;
 use listenfd::ListenFd;
 use ow_automation::{Automation, Performer, Written};
 use ow_clock::Clock;
-use ow_config::{Config, HOOKS_FOLDER, Host, LogTarget, Paths, SafeCommands, TaskDefaults};
-use ow_engine::{Engine, Hooks, Stop, Trust};
+use ow_config::{Config, Host, LogTarget, Paths, TaskDefaults};
+use ow_engine::{Engine, Stop, Trust};
 use ow_inbox::{Channels, Post};
-use ow_mail::MailSettings;
-use ow_model::{Person, Span, TaskSpec};
-use ow_secret::{REDACTED, Redactor, Sealed, Secrets, Sources};
+use ow_model::{Person, TaskSpec};
 use ow_server::{Lineage, Listener, Options, Server, SocketAccess, Tcp};
-use ow_store::{Retention, SqliteStore, Store, TakenRun};
+use ow_store::{SqliteStore, Store, TakenRun};
 use ow_tool::{Helpers, Limits, Toolbox};
 use sd_notify::NotifyState;
-use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -33,17 +29,14 @@ use crate::demo::Narrator;
 use crate::detach::{DETACHED, READY_LINE};
 use crate::log::Log;
 use crate::mail::{MailDesk, MailRoom};
-use crate::people::{Accounts, mail_settings, person_of};
+use crate::people::{Accounts, person_of};
+use crate::settings::{Standing, hooks, load_secrets, policy_settings, retention, show_arguments};
+use crate::signals::{SignalEvent, Signals};
 use crate::slack::SlackRoom;
 use crate::tools::{Behind, Checker};
 
 /// Workers kept for runs that go on after an answer.
 const ANSWERED_WORKERS: usize = 2;
-/// Events for watchers that are kept.
-const STREAM_LENGTH: u64 = 20_000;
-/// Rows that retention removes in one step.
-const RETENTION_STEP: usize = 200;
-const EVENT_KEYS: Span = Span::from_secs(90 * 86_400);
 
 /// Runs owd in the foreground until it is told to stop.
 pub(crate) fn run(places: &Places) -> anyhow::Result<ExitCode> {
@@ -326,20 +319,6 @@ impl Life {
 /// The exit code after a second signal: what was running was not waited for.
 const STOPPED_AT_ONCE: u8 = 130;
 
-/// What a reload replaces.
-pub(crate) struct Standing {
-    pub(crate) config: Config,
-    pub(crate) defaults: TaskDefaults,
-    /// Whose answers count and how they are read: made once, for each mail and message is read by it.
-    pub(crate) answers: MailSettings,
-}
-
-impl Standing {
-    pub(crate) fn new(config: Config, defaults: TaskDefaults) -> Self {
-        Self { answers: mail_settings(&config), config, defaults }
-    }
-}
-
 /// Calls run under the same account: they must not read owd's memory or environment.
 fn keep_environment_private() {
     #[cfg(target_os = "linux")]
@@ -356,86 +335,6 @@ fn private_folder(folder: &Path) -> anyhow::Result<()> {
         .mode(0o700)
         .create(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))
-}
-
-pub(crate) fn load_secrets(config: &Config, paths: &Paths) -> anyhow::Result<Arc<Secrets>> {
-    let file = config.secrets.file.clone().unwrap_or_else(|| paths.secrets_file.clone());
-    let named = crate::models::key_names(config).into_iter().chain(crate::slack::token_names(config)).collect();
-    let sealed = sealed(config);
-    Ok(Arc::new(Secrets::load(&Sources { named, sealed, ..Sources::of_process(file) })?))
-}
-
-pub(crate) fn sealed(config: &Config) -> Option<Sealed> {
-    let (file, key_file) = (config.secrets.sealed.clone()?, config.secrets.seal_key.clone()?);
-    Some(Sealed { file, key_file })
-}
-
-/// Has the audit keep calls' arguments, or not.
-pub(crate) fn show_arguments(store: &SqliteStore, config: &Config, secrets: &Arc<Secrets>) {
-    let redactor = secrets.redactor();
-    let show = move |args: &Value| redacted(args, &redactor);
-    store.show_arguments(config.audit.arguments.then(|| Arc::new(show) as Arc<ow_store::ShowArguments>));
-}
-
-/// Without secrets that are known, and without what looks like one.
-fn redacted(value: &Value, redactor: &Redactor) -> Value {
-    match value {
-        Value::String(text) if ow_config::looks_like_secret(text) => Value::String(REDACTED.into()),
-        Value::String(text) => Value::String(redactor.redact(text).into_owned()),
-        Value::Array(list) => Value::Array(list.iter().map(|value| redacted(value, redactor)).collect()),
-        Value::Object(map) => {
-            Value::Object(map.iter().map(|(key, value)| (key.clone(), redacted(value, redactor))).collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    }
-}
-
-pub(crate) fn hooks(config: &Config, paths: &Paths) -> Hooks {
-    Hooks::new(config.hook.clone(), &paths.config_file.with_file_name(HOOKS_FOLDER))
-}
-
-pub(crate) fn policy_settings(
-    config: &Config,
-    paths: &Paths,
-    host: &Host,
-    own_addresses: &[SocketAddr],
-) -> ow_policy::Settings {
-    let own: [&Path; 3] = [&paths.config_dir, &paths.data_dir, &paths.socket];
-    let files = [
-        &config.server.key_file,
-        &config.secrets.file,
-        &config.secrets.sealed,
-        &config.secrets.seal_key,
-        &config.log.file,
-    ];
-    let protected: Vec<PathBuf> =
-        own.into_iter().chain(files.into_iter().flatten().map(PathBuf::as_path)).map(Path::to_owned).collect();
-    ow_policy::Settings {
-        allow: config.policy.allow.clone(),
-        deny: config.policy.deny.clone(),
-        safe_commands: config.policy.safe_commands == SafeCommands::On,
-        http_allow: config.policy.http_allow.clone(),
-        protected,
-        own_addresses: own_addresses.to_vec(),
-        trusted: config.policy.trusted.clone(),
-        tool_risk: config
-            .tool_risk
-            .iter()
-            .map(|(pattern, risk)| ow_policy::RiskOverride { pattern: pattern.clone(), risk: *risk })
-            .collect(),
-        home: host.home.clone(),
-    }
-}
-
-fn retention(config: &Config) -> Retention {
-    Retention {
-        runs: config.retention.runs,
-        items: config.retention.items,
-        slots: config.retention.slots,
-        event_keys: EVENT_KEYS,
-        stream: STREAM_LENGTH,
-        step: RETENTION_STEP,
-    }
 }
 
 fn check_task(
@@ -458,46 +357,6 @@ struct Performs(Arc<Engine>);
 impl Performer for Performs {
     async fn perform(&self, taken: TakenRun, stop: &Stop) {
         self.0.perform(taken, stop).await;
-    }
-}
-
-enum SignalEvent {
-    Reload,
-    Stop,
-}
-
-struct Signals {
-    hangup: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self {
-            hangup: listen(SignalKind::hangup())?,
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) -> SignalEvent {
-        tokio::select! {
-            biased;
-            _ = self.terminate.recv() => SignalEvent::Stop,
-            _ = self.interrupt.recv() => SignalEvent::Stop,
-            _ = self.hangup.recv() => SignalEvent::Reload,
-        }
-    }
-
-    async fn stop(&mut self) {
-        loop {
-            match self.next().await {
-                SignalEvent::Stop => return,
-                SignalEvent::Reload => {}
-            }
-        }
     }
 }
 

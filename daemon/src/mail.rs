@@ -28,8 +28,8 @@ use tracing::{error, info, warn};
 
 use crate::args::Places;
 use crate::handover::admits;
-use crate::life::Standing;
 use crate::people;
+use crate::settings::Standing;
 
 /// Takes mail, from wherever it comes.
 pub(crate) struct MailDesk {
@@ -418,7 +418,7 @@ fn host(server: &MailServer) -> Host {
 pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
     let paths = places.paths()?;
     let config = Config::load_if_present(&paths.config_file, &crate::args::host())?;
-    let secrets = crate::life::load_secrets(&config, &paths)?;
+    let secrets = crate::settings::load_secrets(&config, &paths)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found: Vec<Probe> = vec![];
     let settings = people::mail_settings(&config);

@@ -29,6 +29,8 @@ mod restart;
 mod restore;
 mod secret;
 mod session;
+mod settings;
+mod signals;
 mod slack;
 mod tools;
 mod webhooks;

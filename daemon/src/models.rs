@@ -110,7 +110,7 @@ fn dollars(micros: u64) -> f64 {
 pub(crate) fn describe(places: &Places, names: &[String]) -> anyhow::Result<ExitCode> {
     let paths = places.paths()?;
     let config = Config::load_if_present(&paths.config_file, &host())?;
-    let secrets = crate::life::load_secrets(&config, &paths)?;
+    let secrets = crate::settings::load_secrets(&config, &paths)?;
     let router = router(&config, &paths, &secrets, &Clock::system())?;
     let models: Vec<serde_json::Value> = if names.is_empty() {
         router

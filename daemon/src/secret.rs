@@ -10,7 +10,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::args::{Places, host};
-use crate::life::{load_secrets, sealed};
+use crate::settings::{load_secrets, sealed};
 
 /// Says whether this can be a secret's name.
 pub(crate) fn check(name: &str) -> anyhow::Result<ExitCode> {

@@ -25,8 +25,8 @@ use tokio_util::task::TaskTracker;
 use tracing::error;
 
 use crate::args::{Places, host};
-use crate::life::Standing as Configured;
 use crate::people;
+use crate::settings::Standing as Configured;
 
 /// The connection to Slack and what hangs on it, as the configuration has it now.
 pub(crate) struct SlackRoom {
@@ -257,7 +257,7 @@ pub(crate) fn check(places: &Places) -> anyhow::Result<ExitCode> {
     let hops = match &config.slack {
         None => vec![],
         Some(slack) => {
-            let secrets = crate::life::load_secrets(&config, &paths)?;
+            let secrets = crate::settings::load_secrets(&config, &paths)?;
             match Tokens::of(slack, &secrets).and_then(|tokens| tokens.client()) {
                 Err(error) => {
                     vec![Hop { ok: false, message: format!("{error:#}"), remedy: Some("store the token".into()) }]
