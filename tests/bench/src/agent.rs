@@ -113,6 +113,8 @@ fn reading_turn(iterations: usize) -> Vec<Seen> {
     let mut http = Http::connect(scratch.path());
     let session = chat(&mut http, &scratch, &instructions());
     say(&mut http, &session);
+    // To ask owd where a long session stands takes a processor of what is measured.
+    within("the last request has come", || (stub.seen().len() > iterations).then_some(()));
     wait_idle(&mut http, &session);
     owd.stop();
     let seen = stub.seen();
@@ -231,6 +233,7 @@ fn approve(scale: Scale, figures: &mut Figures) {
         let began = monotonic();
         let path = format!("/v1/items/{}/answer", item["id"].as_str().expect("an id"));
         http.ok("POST", &path, &json!({ "answer": "approve" }));
+        within("the result goes to the model", || (stub.seen().len() > 1).then_some(()));
         wait_idle(&mut http, &session);
         times.push(stub.seen().last().expect("requests came").came.saturating_sub(began));
     }
