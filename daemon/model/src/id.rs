@@ -161,6 +161,21 @@ impl BlobHash {
     }
 }
 
+/// Hashes bytes as they come. A clone goes on by itself, so that what many texts begin with is hashed once.
+#[derive(Clone, Debug, Default)]
+pub struct BlobHasher(blake3::Hasher);
+
+impl BlobHasher {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    #[must_use]
+    pub fn hash(&self) -> BlobHash {
+        BlobHash(*self.0.finalize().as_bytes())
+    }
+}
+
 impl fmt::Display for BlobHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(blake3::Hash::from_bytes(self.0).to_hex().as_str())

@@ -27,7 +27,7 @@ pub use audit::{AuditEffect, AuditEntry, Audited, Decided};
 pub use call::{Artifact, Call, CallError, CallErrorKind, CallHash, CallResult, Position, RefusedAddress, Risk};
 pub use event::{EventId, EventKey, EventPayload, NewEvent, WaitingEvent};
 pub use hook::{HookEvent, HookReport, HookSaid};
-pub use id::{BlobHash, IdError, ItemId, RuleId, RunId, SessionId};
+pub use id::{BlobHash, BlobHasher, IdError, ItemId, RuleId, RunId, SessionId};
 pub use item::{
     Answer, AnswerBy, Binding, BoundFile, Category, Item, ItemKind, ItemState, Person, Question, Resolution,
     SessionOffer, Surface,

@@ -21,8 +21,7 @@ use crate::sse::Sse;
 use crate::stream::{Assembly, Stage, StreamFault};
 use crate::wire::{Parameters, Profile, body};
 use crate::{
-    Capabilities, Completion, CompletionError, Deltas, ModelError, ModelTable, Provider, ProviderSettings, Request,
-    Wire,
+    Body, Completion, CompletionError, Deltas, ModelError, ModelTable, Provider, ProviderSettings, Request, Wire,
 };
 
 const CONNECT: Duration = Duration::from_secs(15);
@@ -89,6 +88,12 @@ impl HttpProvider {
             tool_choice: true,
             cache: true,
         })
+    }
+
+    fn made(&self, request: &Request, parameters: Parameters) -> Body {
+        let capabilities = self.models.capabilities(&self.settings.name, &request.model);
+        let profile = Profile::new(&self.settings, &capabilities);
+        Body { bytes: body(request, &profile, &capabilities, parameters), parameters }
     }
 
     fn learn(&self, model: &str, parameters: Parameters) {
@@ -359,25 +364,22 @@ impl HttpProvider {
 
 #[async_trait]
 impl Provider for HttpProvider {
-    fn body(&self, request: &Request) -> Bytes {
-        let capabilities: Capabilities = self.models.capabilities(&self.settings.name, &request.model);
-        let profile = Profile::new(&self.settings, &capabilities);
-        body(request, &profile, &capabilities, self.parameters(&request.model))
+    fn body(&self, request: &Request) -> Body {
+        self.made(request, self.parameters(&request.model))
     }
 
     async fn complete(
         &self,
         request: &Request,
+        first: Body,
         deltas: &mut Deltas<'_>,
         cancel: &CancellationToken,
     ) -> Result<Completion, CompletionError> {
         let model = request.model.as_str();
-        let capabilities: Capabilities = self.models.capabilities(&self.settings.name, model);
-        let profile = Profile::new(&self.settings, &capabilities);
-        let mut parameters = self.parameters(model);
+        let mut made = first;
         let mut repairs = 0;
         loop {
-            let sent = body(request, &profile, &capabilities, parameters);
+            let Body { bytes: sent, parameters } = made;
             let mut error = match self.send(model, &sent, deltas, cancel).await {
                 End::Reply(reply) => {
                     if repairs > 0 {
@@ -395,7 +397,7 @@ impl Provider for HttpProvider {
                         && let Some(mended) = repaired(parameters, self.settings.wire, &answer)
                     {
                         tracing::debug!(provider = %self.settings.name, model, "a parameter was refused and is left out");
-                        parameters = mended;
+                        made = self.made(request, mended);
                         repairs += 1;
                         continue;
                     }

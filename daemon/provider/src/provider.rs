@@ -3,15 +3,16 @@ use bytes::Bytes;
 use ow_model::Reply;
 use tokio_util::sync::CancellationToken;
 
+use crate::wire::Parameters;
 use crate::{CompletionError, Request};
 
 /// Where completions come from.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The body with which this request would go out first.
-    fn body(&self, request: &Request) -> Bytes;
+    /// The body with which this request goes out first.
+    fn body(&self, request: &Request) -> Body;
 
-    /// Makes one completion, telling each delta as it arrives.
+    /// Makes one completion of a request that goes out first with this body, telling each delta as it arrives.
     ///
     /// Nothing is repeated but a request that was refused for a parameter and could be mended. Cancelling closes the
     /// connection, so that the vendor stops as well.
@@ -22,9 +23,18 @@ pub trait Provider: Send + Sync {
     async fn complete(
         &self,
         request: &Request,
+        first: Body,
         deltas: &mut Deltas<'_>,
         cancel: &CancellationToken,
     ) -> Result<Completion, CompletionError>;
+}
+
+/// The body of a request that is not sent yet.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub bytes: Bytes,
+    /// By which it was made.
+    pub(crate) parameters: Parameters,
 }
 
 /// Is told of each part of a reply as it arrives.

@@ -3,6 +3,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
+use crate::wire::escaped;
 use crate::{Attachments, NoAttachments, View, Wire};
 
 /// What a model is asked. Cheap to clone: all that grows is shared.
@@ -10,8 +11,7 @@ use crate::{Attachments, NoAttachments, View, Wire};
 pub struct Request {
     /// As the provider names it, without the provider.
     pub model: String,
-    /// Empty: none.
-    pub system: Arc<str>,
+    pub system: SystemPrompt,
     pub history: View,
     /// Stands after the last thing that was said to the model, in this request alone: the clock, the mode.
     pub tail: Option<Arc<str>>,
@@ -32,7 +32,7 @@ impl Request {
     pub fn new(model: impl Into<String>, history: View) -> Self {
         Self {
             model: model.into(),
-            system: Arc::from(""),
+            system: SystemPrompt::default(),
             history,
             tail: None,
             tools: Tools::default(),
@@ -41,6 +41,23 @@ impl Request {
             effort: None,
             attachments: Arc::new(NoAttachments),
         }
+    }
+}
+
+/// A system prompt, made ready once for all requests that share it. A blank one is none.
+#[derive(Clone, Debug, Default)]
+pub struct SystemPrompt(Arc<str>);
+
+impl SystemPrompt {
+    /// As in a JSON string, without the quotes.
+    pub(crate) fn escaped(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(&*self.0)
+    }
+}
+
+impl From<&str> for SystemPrompt {
+    fn from(text: &str) -> Self {
+        if text.trim().is_empty() { Self::default() } else { Self(escaped(text).into()) }
     }
 }
 

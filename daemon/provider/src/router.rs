@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::retry::Next;
 use crate::{
-    Capabilities, Completion, CompletionError, Delta, HttpProvider, ModelError, ModelTable, PRESETS, Preset, Provider,
-    ProviderOverride, ProviderSettings, Request, RetryPolicy, SettingsError,
+    Body, Capabilities, Completion, CompletionError, Delta, HttpProvider, ModelError, ModelTable, PRESETS, Preset,
+    Provider, ProviderOverride, ProviderSettings, Request, RetryPolicy, SettingsError,
 };
 
 /// Where keys are found, by name; asked at each call.
@@ -117,6 +117,17 @@ impl Resolved {
     }
 }
 
+/// Models that are about to be asked, in their order, with what goes to the first of them.
+#[derive(Debug)]
+pub struct Asking {
+    router: Router,
+    /// Whatever is configured meanwhile, what was put together is what goes out.
+    state: Arc<State>,
+    goals: Vec<Resolved>,
+    request: Request,
+    first: Option<Body>,
+}
+
 /// What a person should know of the model they chose.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum ModelWarning {
@@ -201,18 +212,51 @@ impl Router {
         self.state().resolve(goal)
     }
 
-    /// The body with which a request to this goal goes out first; none where its provider cannot be spoken to at all.
+    /// Puts together what the first of `goals` is asked.
     #[must_use]
-    pub fn body(&self, goal: &str, request: &Request) -> Option<Bytes> {
+    pub fn asking(&self, goals: &[String], mut request: Request) -> Asking {
         let state = self.state();
-        let goal = state.resolve(goal);
-        let provider = self.client(&state, &goal.provider).ok()?;
-        let mut request = request.clone();
-        request.model.clone_from(&goal.model);
-        Some(provider.body(&request))
+        let goals: Vec<Resolved> = goals.iter().map(|goal| state.resolve(goal)).collect();
+        let first = goals.first().and_then(|goal| {
+            request.model.clone_from(&goal.model);
+            Some(self.client(&state, &goal.provider).ok()?.body(&request))
+        });
+        Asking { router: self.clone(), state, goals, request, first }
     }
 
-    /// Makes a completion by the first of `goals` that can: each is repeated where that helps, then the next takes over.
+    fn state(&self) -> Arc<State> {
+        Arc::clone(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn client(&self, state: &State, name: &str) -> Result<Arc<dyn Provider>, ModelError> {
+        if let Some(provider) = state.mounted.get(name) {
+            return Ok(Arc::clone(provider));
+        }
+        let mut clients = state.clients();
+        if let Some(provider) = clients.get(name) {
+            return Ok(Arc::clone(provider));
+        }
+        let settings = state.providers.get(name).expect("names are resolved to providers of the same state");
+        let made = HttpProvider::new(
+            settings.clone(),
+            Arc::clone(&state.models),
+            self.shared.keys.clone(),
+            self.shared.clock.clone(),
+        )?;
+        let made: Arc<dyn Provider> = Arc::new(made);
+        clients.insert(name.to_owned(), Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+impl Asking {
+    /// The body with which the request goes out first; none where its provider cannot be spoken to at all.
+    #[must_use]
+    pub fn body(&self) -> Option<&Bytes> {
+        self.first.as_ref().map(|first| &first.bytes)
+    }
+
+    /// Makes a completion by the first of the models that can: each is repeated where that helps, then the next takes over.
     ///
     /// Only what another attempt or another house may mend is repeated or handed on; a wrong key, an empty account, a
     /// history longer than the window, a refusal and a bad request end as what they are. An error carries the longest
@@ -222,22 +266,18 @@ impl Router {
     ///
     /// As [`Provider::complete`].
     pub async fn complete(
-        &self,
-        goals: &[String],
-        request: &Request,
+        self,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
         cancel: &CancellationToken,
     ) -> Result<Completion, CompletionError> {
-        let state = self.state();
+        let Self { router, state, goals, mut request, mut first } = self;
         let mut best: Option<String> = None;
         let mut before: Option<String> = None;
-        let goals: Vec<Resolved> = goals.iter().map(|goal| state.resolve(goal)).collect();
         let mut goals = goals.into_iter().peekable();
         while let Some(goal) = goals.next() {
             let name = goal.name();
-            let mut request = request.clone();
             request.model.clone_from(&goal.model);
-            let provider = match self.client(&state, &goal.provider) {
+            let provider = match router.client(&state, &goal.provider) {
                 Ok(provider) => provider,
                 Err(error) => return Err(error.into()),
             };
@@ -245,7 +285,8 @@ impl Router {
             let mut error = loop {
                 made += 1;
                 let mut deltas = |delta: Delta<'_>| progress(Progress::Delta(delta));
-                let mut error = match provider.complete(&request, &mut deltas, cancel).await {
+                let body = first.take().unwrap_or_else(|| provider.body(&request));
+                let mut error = match provider.complete(&request, body, &mut deltas, cancel).await {
                     Ok(completion) => return Ok(completion),
                     Err(CompletionError::Failed(error)) => error,
                     Err(CompletionError::Cancelled { partial }) => {
@@ -274,30 +315,6 @@ impl Router {
             before = Some(std::mem::take(&mut error.message));
         }
         Err(ModelError::new(ow_model::ModelFailure::BadRequest, "no model is named").into())
-    }
-
-    fn state(&self) -> Arc<State> {
-        Arc::clone(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn client(&self, state: &State, name: &str) -> Result<Arc<dyn Provider>, ModelError> {
-        if let Some(provider) = state.mounted.get(name) {
-            return Ok(Arc::clone(provider));
-        }
-        let mut clients = state.clients();
-        if let Some(provider) = clients.get(name) {
-            return Ok(Arc::clone(provider));
-        }
-        let settings = state.providers.get(name).expect("names are resolved to providers of the same state");
-        let made = HttpProvider::new(
-            settings.clone(),
-            Arc::clone(&state.models),
-            self.shared.keys.clone(),
-            self.shared.clock.clone(),
-        )?;
-        let made: Arc<dyn Provider> = Arc::new(made);
-        clients.insert(name.to_owned(), Arc::clone(&made));
-        Ok(made)
     }
 }
 

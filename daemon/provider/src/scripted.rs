@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::partial;
 use crate::wire::{LimitField, Parameters, Profile, body};
 use crate::{
-    Completion, CompletionError, Delta, Deltas, ModelError, ModelTable, Preset, Provider, ProviderSettings, Request,
+    Body, Completion, CompletionError, Delta, Deltas, ModelError, ModelTable, Preset, Provider, ProviderSettings,
+    Request,
 };
 
 /// What a scripted model does when it is asked.
@@ -142,7 +143,7 @@ pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Reply {
 
 #[async_trait]
 impl Provider for Scripted {
-    fn body(&self, request: &Request) -> Bytes {
+    fn body(&self, request: &Request) -> Body {
         let capabilities = ModelTable::default().capabilities("openai", &request.model);
         let parameters = Parameters {
             limit: LimitField::MaxCompletionTokens,
@@ -151,16 +152,18 @@ impl Provider for Scripted {
             tool_choice: true,
             cache: true,
         };
-        body(request, &Profile::new(&self.settings, &capabilities), &capabilities, parameters)
+        let bytes = body(request, &Profile::new(&self.settings, &capabilities), &capabilities, parameters);
+        Body { bytes, parameters }
     }
 
     async fn complete(
         &self,
         request: &Request,
+        first: Body,
         deltas: &mut Deltas<'_>,
         cancel: &CancellationToken,
     ) -> Result<Completion, CompletionError> {
-        let sent = self.body(request);
+        let sent = first.bytes;
         let before = {
             let mut asked = lock(&self.asked);
             asked.push(Asked { request: request.clone(), sent: sent.clone() });

@@ -95,7 +95,7 @@ async fn ask(
             Progress::Switched { from, to, .. } => format!("switch {from} {to}"),
         });
     };
-    let result = router.complete(&goals, request, &mut progress, cancel).await;
+    let result = router.asking(&goals, request.clone()).complete(&mut progress, cancel).await;
     (result, told.into_inner().expect("whole"))
 }
 
@@ -287,7 +287,7 @@ async fn cancelling_closes_the_connection_and_keeps_the_text() {
             stop.cancel();
         }
     };
-    let result = world.router.complete(&goals, &request(), &mut progress, &cancel).await;
+    let result = world.router.asking(&goals, request()).complete(&mut progress, &cancel).await;
     assert_eq!(result, Err(CompletionError::Cancelled { partial: Some("half of it".into()) }));
     let request = world.server.last();
     ow_test_support::until("the connection is closed", || request.was_abandoned().then_some(()));
@@ -483,6 +483,13 @@ async fn a_new_configuration_and_a_new_key_count_at_once() {
     let wrong = RouterConfig { default_provider: "nowhere".into(), ..config(&one) };
     assert!(router.reconfigure(wrong).is_err());
     assert_eq!(ask().await, "other", "a wrong configuration changes nothing");
+    // What was put together before is what goes out, and where it was to go.
+    let asking = router.asking(&["here:m".to_owned()], request());
+    let body = asking.body().expect("its provider can be spoken to").clone();
+    router.reconfigure(config(&one)).expect("fits");
+    let completion = asking.complete(&mut |_| {}, &CancellationToken::new()).await.expect("a reply");
+    assert_eq!((completion.reply.text.as_str(), &completion.sent), ("other", &body));
+    assert_eq!(other.last().body, body);
 }
 
 #[tokio::test]

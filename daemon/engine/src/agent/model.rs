@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ow_model::{Fact, Finish, Message, Purpose, Sent, SentMiddle, Usage};
 use ow_provider::{
-    Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, Router, ToolChoice, Tools,
+    Asking, Completion, CompletionError, Delta, ModelError, Progress, Prompt, Request, ToolChoice, Tools,
 };
 use ow_store::StoreError;
 use serde_json::json;
@@ -63,17 +63,18 @@ impl AgentCourse {
         let made = if self.session.turn.is_asking() { None } else { Some(self.request(&ask, stop).await?) };
         let place = self.session.pending.len();
         let asked = |sent| Fact::Asked { model: model.clone(), purpose: ask.purpose, reserved: ask.reserved, sent };
-        let request = if let Some(request) = made {
-            let sent = self.sent_by(&router, &goals[0], &request, stop).await?;
+        let asking = if let Some(request) = made {
+            let asking = router.asking(&goals, request);
+            let sent = self.sent_by(&asking, stop).await?;
             self.record(asked(sent));
-            request
+            asking
         } else {
             self.record(asked(None));
-            let request = self.request(&ask, stop).await?;
-            let sent = self.sent_by(&router, &goals[0], &request, stop).await?;
+            let asking = router.asking(&goals, self.request(&ask, stop).await?);
+            let sent = self.sent_by(&asking, stop).await?;
             // What goes out is no part of what the turn folds.
             self.session.pending[place] = asked(sent);
-            request
+            asking
         };
         // The last commit before the provider is asked: with it are the results that the request shows.
         self.session.commit(stop).await?;
@@ -82,7 +83,7 @@ impl AgentCourse {
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut tell = teller(self.session.watchers(), ask.purpose != Purpose::Summary, Arc::clone(&notices));
         let waited = {
-            let mut completion = std::pin::pin!(router.complete(&goals, &request, &mut *tell, &cancel));
+            let mut completion = std::pin::pin!(asking.complete(&mut *tell, &cancel));
             // A model that is silent for ever does not outlive the run's own time.
             let left = self.session.time_left().map(|left| Duration::from_millis(left.millis()));
             let mut late = std::pin::pin!(tokio::time::sleep(left.unwrap_or_default()));
@@ -149,16 +150,10 @@ impl AgentCourse {
         Ok(())
     }
 
-    /// The record of what this request would send to a model.
-    async fn sent_by(
-        &mut self,
-        router: &Router,
-        model: &str,
-        request: &Request,
-        stop: &Stop,
-    ) -> Result<Option<Sent>, StoreError> {
-        Ok(match router.body(model, request) {
-            Some(body) => Some(self.keep_sent(&body, stop).await?),
+    /// The record of what is about to be sent to a model.
+    async fn sent_by(&mut self, asking: &Asking, stop: &Stop) -> Result<Option<Sent>, StoreError> {
+        Ok(match asking.body() {
+            Some(body) => Some(self.keep_sent(body, stop).await?),
             None => None,
         })
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ow_model::{LoopLimits, TaskSpec};
-use ow_provider::{Price, Router, Tools};
+use ow_provider::{Price, Router, SystemPrompt, Tools};
 use ow_tool::Place;
 use ow_turn::{Prices, ToolDecl};
 
@@ -51,7 +51,7 @@ pub(super) struct Equipment {
     pub(super) tools: Tools,
     /// Hosts that a person or the task named.
     pub(super) named_hosts: Vec<String>,
-    system: OnceLock<Arc<str>>,
+    system: OnceLock<SystemPrompt>,
     is_chat: bool,
     is_nested: bool,
     /// What was attached to the history.
@@ -93,9 +93,9 @@ impl Equipment {
         Some(Prices { input, cached, output })
     }
 
-    pub(super) fn system(&self, spec: &TaskSpec, place: &Place) -> Arc<str> {
-        let make = || prompt::system(spec, place, self.is_chat, self.is_nested).into();
-        Arc::clone(self.system.get_or_init(make))
+    pub(super) fn system(&self, spec: &TaskSpec, place: &Place) -> SystemPrompt {
+        let make = || prompt::system(spec, place, self.is_chat, self.is_nested).as_str().into();
+        self.system.get_or_init(make).clone()
     }
 
     /// The person's own words name hosts that may be fetched from.

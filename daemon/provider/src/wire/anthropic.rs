@@ -19,7 +19,8 @@ pub(super) fn body(
     capabilities: &Capabilities,
     parameters: Parameters,
 ) -> String {
-    let mut out = String::with_capacity(request.system.len() + 4096);
+    let (system, tools) = (request.system.escaped(), request.tools.encoded(Wire::Anthropic));
+    let mut out = String::with_capacity(system.map_or(0, str::len) + tools.len() + 4096);
     out.push_str(r#"{"model":"#);
     push_quoted(&mut out, &request.model);
     let limit = request.max_output.or_else(|| capabilities.default_output()).unwrap_or(OUTPUT);
@@ -39,15 +40,15 @@ pub(super) fn body(
     }
     if capabilities.tools && !request.tools.is_empty() {
         out.push_str(r#","tools":"#);
-        out.push_str(request.tools.encoded(Wire::Anthropic));
+        out.push_str(tools);
         if request.tool_choice == ToolChoice::None && parameters.tool_choice {
             out.push_str(r#","tool_choice":{"type":"none"}"#);
         }
     }
-    if !request.system.trim().is_empty() {
+    if let Some(system) = system {
         // The mark covers the tools too: they come before the system prompt.
         out.push_str(r#","system":["#);
-        push_block(&mut out, &text_part(&escaped(&request.system)), parameters.cache);
+        push_block(&mut out, &text_part(system), parameters.cache);
         out.push(']');
     }
     out.push_str(r#","messages":["#);

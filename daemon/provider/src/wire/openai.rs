@@ -16,7 +16,8 @@ pub(super) fn body(
     capabilities: &Capabilities,
     parameters: Parameters,
 ) -> String {
-    let mut out = String::with_capacity(request.system.len() + 4096);
+    let (system, tools) = (request.system.escaped(), request.tools.encoded(Wire::OpenAi));
+    let mut out = String::with_capacity(system.map_or(0, str::len) + tools.len() + 4096);
     out.push_str(r#"{"model":"#);
     push_quoted(&mut out, &request.model);
     out.push_str(r#","stream":true"#);
@@ -36,16 +37,14 @@ pub(super) fn body(
     }
     if capabilities.tools && !request.tools.is_empty() {
         out.push_str(r#","tools":"#);
-        out.push_str(request.tools.encoded(Wire::OpenAi));
+        out.push_str(tools);
         if request.tool_choice == ToolChoice::None && parameters.tool_choice {
             out.push_str(r#","tool_choice":"none""#);
         }
     }
     out.push_str(r#","messages":["#);
-    if !request.system.trim().is_empty() {
-        out.push_str(r#"{"role":"system","content":"#);
-        push_quoted(&mut out, &request.system);
-        out.push_str("},");
+    if let Some(system) = system {
+        push(&mut out, format_args!(r#"{{"role":"system","content":"{system}"}},"#));
     }
     request.history.encoded(profile, &*request.attachments, |messages, pieces| {
         let pieces: Vec<&Piece> = pieces.collect();
