@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use ow_model::{Call, CallResult, Fact, Failure, Hole, HookEvent, Outcome, RecordedFact, SessionOffer, Span, TaskSpec};
-use ow_policy::{Authorized, Facts, Refusal, Situation, StepFacts, Verdict};
+use ow_policy::{Facts, Refusal, Situation, StepFacts, Verdict};
 use ow_store::{StoreError, TakenRun};
 use ow_turn::{Doubt, Effect, Permission, StepsTurn};
 use tracing::info;
 
 use crate::engine::Engine;
-use crate::session::{Clearance, Question, Session, Surroundings, Turn};
+use crate::session::workspace::Brought;
+use crate::session::{Clearance, Question, Ready, Session, Surroundings, Turn};
 use crate::trouble::Trouble;
 use crate::{Say, Stop, words};
 
@@ -134,7 +135,8 @@ impl Course {
             self.0.broken(position, why);
             return Ok(Onward::Continue);
         }
-        let facts = match self.0.facts_of(&call).await {
+        let (facts, brought) = self.0.look(&call).await;
+        let facts = match facts {
             Ok(facts) => facts,
             Err(error) => {
                 self.0.untried(position, CallResult::failed(error.kind, error.message));
@@ -143,7 +145,7 @@ impl Course {
         };
         let now = engine.clock.now();
         let rules = engine.store.rules(Some(&self.0.spec.name), now).await?;
-        let standing = self.0.standing().await;
+        let standing = brought.judged_by(engine.standing());
         let step_facts = step_facts(&self.0.spec, step, &holes);
         let tainted = is_tainted(&holes, self.0.turn.holds_outside());
         let situation = Situation {
@@ -207,7 +209,7 @@ impl Course {
                 }
             }
         };
-        match self.0.ask_hooks(cleared.get(), stop).await {
+        match self.0.ask_hooks(cleared.get(), &brought, stop).await {
             Say::Pass => {}
             Say::Stopped => return Ok(Onward::Continue),
             Say::Deny { why } => {
@@ -224,26 +226,18 @@ impl Course {
         }
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
         let surroundings = Surroundings { standing: &standing, tainted, named_hosts: &[] };
-        self.execute(cleared, facts, Clearance { rule, by_rule, repeatable }, surroundings, stop).await
-    }
-
-    async fn execute(
-        &mut self,
-        cleared: Authorized<Call>,
-        facts: Facts,
-        clearance: Clearance,
-        surroundings: Surroundings<'_>,
-        stop: &Stop,
-    ) -> Result<Onward, StoreError> {
-        let position = cleared.get().position;
-        let repeatable = clearance.repeatable;
-        let ready = match self.0.prepare(cleared, facts, clearance, surroundings).await {
+        let ready = match self.0.prepare(cleared, facts, Clearance { rule, by_rule, repeatable }, surroundings).await {
             Ok(ready) => ready,
             Err(result) => {
                 self.0.untried(position, result);
                 return Ok(Onward::Continue);
             }
         };
+        self.execute(ready, &brought, stop).await
+    }
+
+    async fn execute(&mut self, ready: Ready, brought: &Brought, stop: &Stop) -> Result<Onward, StoreError> {
+        let (position, repeatable) = (ready.call().position, ready.clearance.repeatable);
         if !self.0.intend(&ready, stop).await? {
             return Ok(Onward::Continue);
         }
@@ -254,7 +248,7 @@ impl Course {
         let result = end.result().cloned();
         self.0.record_end(position, end, took_ms);
         if let Some(result) = result {
-            self.0.tell_hooks(&call, &result, stop).await?;
+            self.0.tell_hooks(&call, &result, Some(brought).filter(|_| repeatable), stop).await?;
         }
         // With the last call's result the run ends, which is the next thing to be written and takes it along.
         if !repeatable && !matches!(self.0.turn.next(), Effect::End(_)) {
@@ -280,7 +274,7 @@ impl Course {
 
     async fn ask_uncertain(&mut self, step: u32, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
         let (category, reason) = words::doubt(doubt);
-        let facts = self.0.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
+        let facts = self.0.look(&call).await.0.unwrap_or_else(|_| words::unseen());
         self.park(
             step,
             call,

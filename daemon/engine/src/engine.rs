@@ -193,9 +193,9 @@ impl Engine {
         async {
             let run = taken.run.id;
             let followed = if taken.spec.agent.is_some() {
-                AgentCourse::new(Arc::clone(self), taken).follow(stop).await
+                Box::pin(AgentCourse::new(Arc::clone(self), taken).follow(stop)).await
             } else {
-                Course::new(Arc::clone(self), taken).follow(stop).await
+                Box::pin(Course::new(Arc::clone(self), taken).follow(stop)).await
             };
             if let Err(error) = followed {
                 error!(%run, error = &error as &dyn std::error::Error, "run left as it stands");

@@ -261,6 +261,10 @@ pub trait Store: Send + Sync + 'static {
     /// transaction that writes its [`Fact::Input`] with this number, by whichever method: each enters once.
     async fn inputs(&self, session: SessionId) -> Result<Vec<(u64, Input)>, StoreError>;
 
+    /// Grows before anyone is told that an input was taken, to whichever session. Who reads this, then the inputs, need
+    /// not read those again while this stays as it is.
+    fn inputs_said(&self) -> u64;
+
     /// A turn is over: the session is idle, or queued at once when inputs wait. One that is to stop ends as cancelled
     /// instead. Fenced like `append`.
     async fn idle_run(&self, request: &RestRequest, now: Timestamp) -> Result<(), StoreError>;

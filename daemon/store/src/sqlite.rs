@@ -466,6 +466,10 @@ impl Store for SqliteStore {
         self.readers.read(move |view| sessions::inputs(view, session)).await
     }
 
+    fn inputs_said(&self) -> u64 {
+        self.shared.said.load(Ordering::SeqCst)
+    }
+
     async fn idle_run(&self, request: &RestRequest, now: Timestamp) -> Result<(), StoreError> {
         self.sleep_run(request, None, now).await
     }

@@ -17,6 +17,7 @@ use super::{AgentCourse, Onward};
 use crate::command::Command;
 use crate::engine::{Engine, Standing};
 use crate::live::LiveKind;
+use crate::session::workspace::Brought;
 use crate::session::{CallEnd, Clearance, Question, Ready, Session, Surroundings, blocking};
 use crate::{Say, Stop, words};
 
@@ -28,6 +29,8 @@ pub(super) struct Cleared {
     call: Authorized<Call>,
     facts: Facts,
     clearance: Clearance,
+    /// By the workspaces it was judged.
+    brought: Arc<Brought>,
 }
 
 /// What became of a call at admission.
@@ -78,7 +81,7 @@ impl AgentCourse {
         let admission = self.judge(call, permission).await?;
         let Admission::Cleared(cleared) = admission else { return Ok(admission) };
         let position = cleared.call.get().position;
-        Ok(match self.session.ask_hooks(cleared.call.get(), stop).await {
+        Ok(match self.session.ask_hooks(cleared.call.get(), &cleared.brought, stop).await {
             Say::Pass => Admission::Cleared(cleared),
             Say::Deny { why } => Admission::Settled(Fact::Refused { position, rule: why }),
             // A person has said yes to this very call.
@@ -119,11 +122,12 @@ impl AgentCourse {
             Ok(call) => call,
             Err(why) => return Ok(bad(why)),
         };
-        let facts = match self.session.facts_of(&call).await {
+        let (facts, brought) = self.session.look(&call).await;
+        let facts = match facts {
             Ok(facts) => facts,
             Err(error) => return Ok(untried(CallResult::failed(error.kind, error.message))),
         };
-        let standing = self.session.standing().await;
+        let standing = brought.judged_by(engine.standing());
         let now = engine.now();
         let rules = engine.store.rules(Some(&self.session.spec.name), now).await?;
         let bound = match permission {
@@ -142,7 +146,7 @@ impl AgentCourse {
         let admission = match permission {
             Permission::Policy => match ow_policy::judge(&call, &facts, &situation) {
                 Verdict::Allow { rule, by_rule } => match ow_policy::authorize(call, &facts, &situation) {
-                    Ok(cleared) => Self::clear(cleared, facts, rule, by_rule),
+                    Ok(cleared) => Self::clear(cleared, facts, brought, rule, by_rule),
                     Err(verdict) => Admission::Settled(Fact::Refused { position, rule: verdict.rule().to_owned() }),
                 },
                 Verdict::Deny { rule, why } => {
@@ -158,7 +162,10 @@ impl AgentCourse {
             },
             Permission::Answer { item, resolution } => {
                 match ow_policy::authorize_answered(call, &facts, &binding, &resolution.answer, &situation) {
-                    Ok(cleared) => Self::clear(cleared, facts, format!("answered by {}", resolution.by.person.0), None),
+                    Ok(cleared) => {
+                        let rule = format!("answered by {}", resolution.by.person.0);
+                        Self::clear(cleared, facts, brought, rule, None)
+                    }
                     Err(Refusal::Changed(why)) => {
                         info!(%position, %item, "what was approved has changed; asking again");
                         Admission::Settled(Fact::Voided { position, item: *item, why })
@@ -175,9 +182,16 @@ impl AgentCourse {
         Ok(admission)
     }
 
-    fn clear(call: Authorized<Call>, facts: Facts, rule: String, by_rule: Option<ow_model::RuleId>) -> Admission {
+    fn clear(
+        call: Authorized<Call>,
+        facts: Facts,
+        brought: Brought,
+        rule: String,
+        by_rule: Option<ow_model::RuleId>,
+    ) -> Admission {
         let repeatable = facts.risk.is_repeatable() || rule.starts_with("safe: ");
-        Admission::Cleared(Cleared { call, facts, clearance: Clearance { rule, by_rule, repeatable } })
+        let clearance = Clearance { rule, by_rule, repeatable };
+        Admission::Cleared(Cleared { call, facts, clearance, brought: brought.into() })
     }
 
     /// Whether what the session does may be drawn from text of outside.
@@ -209,7 +223,7 @@ impl AgentCourse {
     /// Runs the first of admitted calls: more than one side by side only where none has a side effect. The turn asks
     /// again for those that are left.
     pub(super) async fn execute(&mut self, calls: Vec<(Call, Permission)>, stop: &Stop) -> Result<Onward, StoreError> {
-        let mut ready: Vec<Ready> = vec![];
+        let mut ready: Vec<(Ready, Arc<Brought>)> = vec![];
         for (call, permission) in calls.into_iter().take(AT_ONCE) {
             let position = call.position;
             // A worker that took the session over has the call judged once more.
@@ -235,26 +249,26 @@ impl AgentCourse {
             };
             // Judged again, it may have an effect that it did not have by then: such a call runs by itself.
             let is_alone = |clearance: &Clearance| !clearance.repeatable;
-            if !ready.is_empty() && (is_alone(&cleared.clearance) || ready.iter().any(|made| is_alone(&made.clearance)))
-            {
+            let any_alone = || ready.iter().any(|(made, _)| is_alone(&made.clearance));
+            if !ready.is_empty() && (is_alone(&cleared.clearance) || any_alone()) {
                 self.cleared.insert(position, cleared);
                 break;
             }
-            let standing = self.session.standing().await;
-            let Cleared { call, facts, clearance } = cleared;
+            let Cleared { call, facts, clearance, brought } = cleared;
+            let standing = brought.judged_by(self.engine().standing());
             let surroundings = Surroundings {
                 standing: &standing,
                 tainted: self.is_tainted(),
                 named_hosts: &self.equipment.named_hosts,
             };
             match self.session.prepare(call, facts, clearance, surroundings).await {
-                Ok(made) => ready.push(made),
+                Ok(made) => ready.push((made, brought)),
                 Err(result) => self.session.untried(position, result),
             }
         }
         let mut begun = vec![];
         let mut calls = vec![];
-        for call in ready {
+        for (call, brought) in ready {
             let (position, shown) = (call.call().position, call.call().clone());
             // False: the rule that let it through is used up by now; it is judged again.
             if self.session.intend(&call, stop).await? {
@@ -262,7 +276,8 @@ impl AgentCourse {
                     LiveKind::ToolStarted,
                     || json!({ "position": position, "tool": &shown.tool, "arguments": &shown.args }),
                 );
-                calls.push(shown);
+                // What a call with side effects leaves of the workspaces is looked at anew.
+                calls.push((shown, Some(brought).filter(|_| call.clearance.repeatable)));
                 begun.push((position, call));
             }
         }
@@ -311,8 +326,9 @@ impl AgentCourse {
             };
             let result = end.result().cloned();
             self.session.record_end(position, end, took_ms);
-            if let (Some(result), Some(call)) = (result, calls.iter().find(|call| call.position == position)) {
-                self.session.tell_hooks(call, &result, stop).await?;
+            let call = calls.iter().find(|(call, _)| call.position == position);
+            if let (Some(result), Some((call, brought))) = (result, call) {
+                self.session.tell_hooks(call, &result, brought.as_deref(), stop).await?;
             }
         }
         if lasting {
@@ -326,7 +342,7 @@ impl AgentCourse {
 
     pub(super) async fn ask_uncertain(&mut self, call: Call, doubt: Doubt, stop: &Stop) -> Result<Onward, StoreError> {
         let (category, reason) = words::doubt(doubt);
-        let facts = self.session.facts_of(&call).await.unwrap_or_else(|_| words::unseen());
+        let facts = self.session.look(&call).await.0.unwrap_or_else(|_| words::unseen());
         let title = words::agent_title(self.spec(), &call, category);
         let position = call.position;
         let item = self

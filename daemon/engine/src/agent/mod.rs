@@ -71,6 +71,8 @@ pub(crate) struct AgentCourse {
     outside_texts: HashSet<Position>,
     /// What a sub-agent is told may be drawn from outside.
     is_born_tainted: bool,
+    /// All that was said when the store said this is heard.
+    heard_until: Option<u64>,
 }
 
 /// What came of a sub-agent.
@@ -158,6 +160,7 @@ impl AgentCourse {
             partial: None,
             outside_texts: HashSet::new(),
             is_born_tainted: false,
+            heard_until: None,
         };
         course.apply_grants();
         course
@@ -196,9 +199,11 @@ impl AgentCourse {
         }
     }
 
+    /// All but the model call, for which most sessions wait, have their futures by themselves: else each that waits would
+    /// hold room for the largest.
     async fn perform(&mut self, effect: AgentEffect, stop: &Stop) -> Result<Onward, StoreError> {
         Ok(match effect {
-            AgentEffect::Start => self.start(stop).await?,
+            AgentEffect::Start => Box::pin(self.start(stop)).await?,
             AgentEffect::Record(facts) => {
                 for fact in facts {
                     self.record(fact);
@@ -212,31 +217,33 @@ impl AgentCourse {
                 let ask = model::Ask { purpose, reserved, with_tools, tail, max_output, instruction };
                 self.call_model(ask, stop).await?
             }
-            AgentEffect::Admit { calls } => self.admit(calls, stop).await?,
-            AgentEffect::Execute { calls } => self.execute(calls, stop).await?,
+            AgentEffect::Admit { calls } => Box::pin(self.admit(calls, stop)).await?,
+            AgentEffect::Execute { calls } => Box::pin(self.execute(calls, stop)).await?,
             AgentEffect::Reconcile { call, intent, repeatable } => {
-                self.session.reconcile(call, intent, repeatable).await;
+                Box::pin(self.session.reconcile(call, intent, repeatable)).await;
                 Onward::Continue
             }
-            AgentEffect::AskUncertain { call, doubt } => self.ask_uncertain(call, doubt, stop).await?,
-            AgentEffect::Ask { position, kind } => self.ask(position, kind, stop).await?,
-            AgentEffect::Grant { position, path, writable, by } => self.grant(position, path, writable, by).await,
+            AgentEffect::AskUncertain { call, doubt } => Box::pin(self.ask_uncertain(call, doubt, stop)).await?,
+            AgentEffect::Ask { position, kind } => Box::pin(self.ask(position, kind, stop)).await?,
+            AgentEffect::Grant { position, path, writable, by } => {
+                Box::pin(self.grant(position, path, writable, by)).await
+            }
             AgentEffect::AskBudget { position, text } => {
-                self.ask(position, ow_model::ItemKind::Budget { text }, stop).await?
+                Box::pin(self.ask(position, ow_model::ItemKind::Budget { text }, stop)).await?
             }
             AgentEffect::Sleep { position, until, on, note } => {
-                self.fall_asleep(Sleep { position, until, on, note }, stop).await?
+                Box::pin(self.fall_asleep(Sleep { position, until, on, note }, stop)).await?
             }
-            AgentEffect::Delegate { call, goal } => self.delegate(call, goal, stop).await?,
-            AgentEffect::Wait { items } => self.wait(items, stop).await?,
+            AgentEffect::Delegate { call, goal } => Box::pin(self.delegate(call, goal, stop)).await?,
+            AgentEffect::Wait { items } => Box::pin(self.wait(items, stop)).await?,
             AgentEffect::AwaitInput => {
                 if self.hear().await? {
                     return Ok(Onward::Continue);
                 }
                 if let Some(sleep) = self.session.turn.sleep() {
-                    self.sleep_on(sleep, stop).await?
+                    Box::pin(self.sleep_on(sleep, stop)).await?
                 } else {
-                    self.session.idle(stop).await?;
+                    Box::pin(self.session.idle(stop)).await?;
                     Onward::Left
                 }
             }
@@ -373,7 +380,13 @@ impl AgentCourse {
         if self.session.is_nested() {
             return Ok(false);
         }
+        // Mostly nothing was said since the last model call: then the store is not read.
+        let said = self.engine().store.inputs_said();
+        if self.heard_until == Some(said) {
+            return Ok(false);
+        }
         let waiting = self.engine().store.inputs(self.session.run.id).await?;
+        self.heard_until = Some(said);
         let heard: Vec<(u64, Input)> =
             waiting.into_iter().filter(|(number, _)| !self.session.turn.has_heard(*number)).collect();
         let any = !heard.is_empty();

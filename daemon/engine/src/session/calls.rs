@@ -12,6 +12,7 @@ use ow_tool::{CallOf, DaemonTool, Helper, HelperEnd, Job, Limits, Net, Place, Ru
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
+use super::workspace::Brought;
 use super::{Session, Turn, blocking, millis, persist};
 use crate::engine::{Engine, Standing};
 use crate::live::{CallWatchers, Watchers};
@@ -106,12 +107,16 @@ impl Ready {
 }
 
 impl<T: Turn> Session<T> {
-    /// Looks at the world off the runtime's threads: a hung file system must hold up this run only.
-    pub(crate) async fn facts_of(&self, call: &Call) -> Result<Facts, CallError> {
+    /// Looks at the world once for all that is decided of a call, off the runtime's threads: a hung file system must hold
+    /// up this run only. With what the call would touch comes what the session's workspaces bring just then.
+    pub(crate) async fn look(&self, call: &Call) -> (Result<Facts, CallError>, Brought) {
         let (engine, call, place) = (Arc::clone(&self.engine), call.clone(), self.place.clone());
-        blocking(move || match engine.toolbox.tool(&call.tool) {
-            Some(tool) => tool.facts(&call, &place),
-            None => Err(CallError { kind: CallErrorKind::BadArguments, message: "no such tool".into() }),
+        blocking(move || {
+            let facts = match engine.toolbox.tool(&call.tool) {
+                Some(tool) => tool.facts(&call, &place),
+                None => Err(CallError { kind: CallErrorKind::BadArguments, message: "no such tool".into() }),
+            };
+            (facts, Brought::of(&place.roots, &engine.trust))
         })
         .await
     }

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use ow_model::{Call, CallResult, Fact, HookEvent, HookReport, HookSaid, Position};
 use ow_store::StoreError;
 
+use super::workspace::Brought;
 use super::{Session, Turn};
 use crate::hooks::Hooks;
 use crate::{Occasion, Say, Stop};
 
 impl<T: Turn> Session<T> {
-    /// Asks the hooks about a call that policy, and a person where it was asked, let through. What they said is on
-    /// record. [`Say::Stopped`]: the run must be left.
-    pub(crate) async fn ask_hooks(&mut self, call: &Call, stop: &Stop) -> Say {
-        let brought = self.workspaces().await;
+    /// Asks the hooks about a call that policy, and a person where it was asked, let through, by the look at its
+    /// workspaces by which it was judged. What they said is on record. [`Say::Stopped`]: the run must be left.
+    pub(crate) async fn ask_hooks(&mut self, call: &Call, brought: &Brought, stop: &Stop) -> Say {
         if let Some(fault) = &brought.fault
             && !self.only_reads(call)
         {
             // What it forbids is not known.
             return Say::Deny { why: format!("workspace: {fault}") };
         }
-        self.tell_of_untrusted(&brought).await;
+        self.tell_of_untrusted(brought).await;
         let concern = |hooks: &Hooks| hooks.concern(HookEvent::PreToolUse, Some(&call.tool));
         if !concern(&self.engine.hooks()) && !concern(&brought.hooks) {
             return Say::Pass;
@@ -29,9 +29,22 @@ impl<T: Turn> Session<T> {
         self.heed(&occasion, &brought.hooks, Some(call.position), stop).await
     }
 
-    /// Tells the hooks what became of a call. Its end is durable before they hear of it.
-    pub(crate) async fn tell_hooks(&mut self, call: &Call, result: &CallResult, stop: &Stop) -> Result<(), StoreError> {
-        let brought = self.workspaces().await;
+    /// Tells the hooks what became of a call. Its end is durable before they hear of it. One that only read changed
+    /// nothing of what the workspaces brought when it was judged; none: it did more.
+    pub(crate) async fn tell_hooks(
+        &mut self,
+        call: &Call,
+        result: &CallResult,
+        brought: Option<&Brought>,
+        stop: &Stop,
+    ) -> Result<(), StoreError> {
+        let anew;
+        let brought = if let Some(brought) = brought {
+            brought
+        } else {
+            anew = self.workspaces().await;
+            &anew
+        };
         let concern = |hooks: &Hooks| hooks.concern(HookEvent::PostToolUse, Some(&call.tool));
         if concern(&self.engine.hooks()) || concern(&brought.hooks) {
             self.commit(stop).await?;

@@ -68,13 +68,13 @@ impl Brought {
     }
 
     /// The configuration with what they forbid.
-    pub(crate) fn judged_by(self, standing: Arc<Standing>) -> Arc<Standing> {
+    pub(crate) fn judged_by(&self, standing: Arc<Standing>) -> Arc<Standing> {
         if self.own.is_empty() {
             return standing;
         }
         let mut standing = Standing::clone(&standing);
-        standing.settings.deny.extend(self.deny);
-        standing.settings.protected.extend(self.own);
+        standing.settings.deny.extend(self.deny.iter().cloned());
+        standing.settings.protected.extend(self.own.iter().cloned());
         Arc::new(standing)
     }
 }
@@ -116,11 +116,6 @@ impl<T: Turn> Session<T> {
     pub(super) async fn workspaces(&self) -> Brought {
         let (roots, trust) = (self.place.roots.clone(), Arc::clone(&self.engine.trust));
         if roots.is_empty() { Brought::default() } else { blocking(move || Brought::of(&roots, &trust)).await }
-    }
-
-    /// What calls of this session are judged by: the configuration, and what its workspaces forbid.
-    pub(crate) async fn standing(&self) -> Arc<Standing> {
-        self.workspaces().await.judged_by(self.engine.standing())
     }
 
     pub(super) fn only_reads(&self, call: &Call) -> bool {

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, RwLock};
 
 use jiff::Timestamp;
@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) backups: AtomicUsize,
     pub(crate) watchers: Watchers,
     pub(crate) no_rules: NoRules,
+    /// Grows with what is said to sessions.
+    pub(crate) said: AtomicU64,
     pub(crate) hands: Hands,
     pub(crate) arguments: RwLock<ShownArguments>,
     pub(crate) router: RwLock<Router>,

@@ -116,6 +116,7 @@ pub(crate) fn put(
         | RunState::Ended(_) => {}
     }
     tx.group.touch(session);
+    tx.group.said += 1;
     tell_session(tx, EventType::SessionSaid, session, &json!({ "number": number, "source": input.source }), now)?;
     Ok(Said { number, new: true })
 }

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -55,6 +56,8 @@ pub(crate) struct Group {
     /// Content-addressed files whose rows are gone.
     pub(crate) unlink: Vec<PathBuf>,
     pub(crate) rule_added: bool,
+    /// Inputs that were put into queues. One too many costs a look.
+    pub(crate) said: u64,
     /// Something was put into the outbox. Once too often costs a look.
     pub(crate) outbox: bool,
     /// A run became ready. Once too often costs a look.
@@ -231,6 +234,7 @@ impl Desk {
             if group.rule_added {
                 self.memory.shared.no_rules.note_added();
             }
+            self.memory.shared.said.fetch_add(group.said, Ordering::SeqCst);
             if group.outbox {
                 self.memory.shared.outbox.send_modify(|changes| *changes += 1);
             }

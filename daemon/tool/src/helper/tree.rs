@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 
 use super::process;
 
@@ -145,6 +145,12 @@ pub(crate) fn reap() -> Vec<(Pid, WaitStatus)> {
     ended
 }
 
+/// Whether this process has no child, not even one that has ended.
+fn is_childless() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(rustix::process::waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
+}
+
 /// Ends everything below this process. Blocks until all are gone, and gives up only on what is stuck in
 /// the kernel.
 ///
@@ -153,7 +159,8 @@ pub(crate) fn kill_all() {
     let own = std::process::id();
     kill_until_gone(|| {
         drop(reap());
-        Tree::stopped_below(own)
+        // It adopts orphans: what lives below it is below a child of its own.
+        if is_childless() { Tree::default() } else { Tree::stopped_below(own) }
     });
 }
 
