@@ -58,8 +58,10 @@ impl Automation {
         }
         // From here on the store calls a run ready also if all that it waits for is the network; the timer looks.
         drop(shared.store.take_runs(0, 0, true, started).await?);
-        let mut files = TaskFiles::new(Arc::clone(&shared), check, life);
-        files.load_first().await?;
+        let mut files = TaskFiles::new(Arc::clone(&shared), check);
+        files.load().await;
+        // What starts with owd is told by the files as they are now.
+        shared.store.fire_startup(&life, shared.clock.now()).await?;
 
         let (stop, tasks, changed) = (CancellationToken::new(), TaskTracker::new(), Arc::new(Notify::new()));
         let workers = Workers::new(Arc::clone(&shared), performer);

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ow_config::{is_task_file, read_task_file};
-use ow_model::{EventKey, EventPayload, NewEvent, PauseReason, TaskName, TaskSource, TaskSpec, Trigger};
+use ow_model::{PauseReason, TaskName, TaskSource, TaskSpec};
 use ow_store::{SaveChange, StoreError, TaskError};
-use serde_json::json;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -32,15 +31,12 @@ const LONGEST_RETRY: Duration = Duration::from_mins(1);
 pub(crate) struct TaskFiles {
     shared: Arc<Shared>,
     check: Check,
-    life: String,
     /// By the names of the files.
     known: BTreeMap<PathBuf, Known>,
     /// Why the folder could not be read.
     folder_fault: Option<String>,
     /// When the store has failed a load: how long to wait for the next try.
     retry: Option<Duration>,
-    /// Until the first load is over: the tasks in it that start with owd.
-    starting: Option<BTreeSet<TaskName>>,
 }
 
 /// A file as it was read.
@@ -99,16 +95,8 @@ struct Listed {
 }
 
 impl TaskFiles {
-    pub(crate) fn new(shared: Arc<Shared>, check: Check, life: String) -> Self {
-        Self {
-            shared,
-            check,
-            life,
-            known: BTreeMap::new(),
-            folder_fault: None,
-            retry: None,
-            starting: Some(BTreeSet::new()),
-        }
+    pub(crate) fn new(shared: Arc<Shared>, check: Check) -> Self {
+        Self { shared, check, known: BTreeMap::new(), folder_fault: None, retry: None }
     }
 
     /// Reads the files again when the folder changes or someone asks, until `stop` is cancelled. What is under way
@@ -266,11 +254,6 @@ impl TaskFiles {
             SaveChange::Revised => info!(task = %spec.name, revision = saved.revision, "task was revised by its file"),
             SaveChange::Unchanged => {}
         }
-        if let Some(starting) = &mut self.starting
-            && spec.triggers.contains(&Trigger::Startup)
-        {
-            starting.insert(spec.name.clone());
-        }
         Ok(())
     }
 
@@ -287,27 +270,6 @@ impl TaskFiles {
             }
         }
         Ok(())
-    }
-
-    /// Loads for the first time. Tasks that start with owd get their event also if this is where they come from;
-    /// the store knows the ones that have it.
-    pub(crate) async fn load_first(&mut self) -> Result<(), StoreError> {
-        self.load().await;
-        let event = |task: TaskName| NewEvent {
-            task,
-            key: EventKey(format!("startup:{}", self.life)),
-            payload: EventPayload { kind: "startup".into(), data: json!({ "life": self.life }) },
-            depth: 0,
-        };
-        let events: Vec<NewEvent> = self.starting.take().into_iter().flatten().map(event).collect();
-        if events.is_empty() {
-            return Ok(());
-        }
-        match self.shared.store.accept_events(&events, self.shared.clock.now()).await {
-            Err(TaskError::Store(error)) => Err(error),
-            // An error of another kind: deleted since, there is nothing to start.
-            Ok(_) | Err(_) => Ok(()),
-        }
     }
 
     fn show_warnings(&self) {

@@ -58,9 +58,12 @@ pub use sqlite::{CheckEdit, ShowArguments, SqliteStore, holder, restore};
 pub trait Store: Send + Sync + 'static {
     // --- start and clock ---
 
-    /// Opens a life of owd: what was running becomes interrupted and is queued to go on, each task with a
-    /// startup trigger gets its event (key `startup:<life>`).
+    /// Opens a life of owd: what was running becomes interrupted and is queued to go on.
     async fn begin_life(&self, life: &str, now: Timestamp) -> Result<Start, StoreError>;
+
+    /// Each task with a startup trigger gets its event (key `startup:<life>`), once a life. Asked for once the tasks are
+    /// what their files say.
+    async fn fire_startup(&self, life: &str, now: Timestamp) -> Result<(), StoreError>;
 
     /// The wall clock was set back to `now`: records later than it that did not fire are voided with a note,
     /// marks return to `now`, what fired stays fired. Also asked for when the zone database changed.

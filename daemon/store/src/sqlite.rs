@@ -175,6 +175,11 @@ impl Store for SqliteStore {
         self.write(now, move |tx| life::begin_life(tx, &life, now)).await
     }
 
+    async fn fire_startup(&self, life: &str, now: Timestamp) -> Result<(), StoreError> {
+        let life = life.to_owned();
+        self.write(now, move |tx| life::fire_startup(tx, &life, now)).await
+    }
+
     async fn clock_changed(&self, now: Timestamp) -> Result<(), StoreError> {
         self.writer.write(move |tx| claim::clock_changed(tx, now)).await
     }

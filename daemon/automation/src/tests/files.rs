@@ -141,6 +141,25 @@ fn a_task_that_starts_with_owd_starts_also_when_its_file_is_new() {
 }
 
 #[test]
+fn a_file_that_lost_its_startup_trigger_while_owd_was_down_starts_nothing() {
+    let world = World::new("2026-03-03T08:30Z");
+    world.write("tasks.d/hello.toml", &task("[[trigger]]\nstartup = true"));
+    world.write("tasks.d/broken.toml", &task("[[trigger]]\nstartup = true"));
+    let life = world.live();
+    life.until_ended("hello", 1);
+    life.until_ended("broken", 1);
+    life.stop();
+    world.write("tasks.d/hello.toml", &task("[[trigger]]\nevery = \"1d\""));
+    world.write("tasks.d/broken.toml", "no task");
+    let life = world.live();
+    life.until_ended("broken", 2);
+    life.rest();
+    assert_eq!(life.runs("hello").len(), 1);
+    assert_eq!(life.runs("broken").len(), 2, "what was loaded from it before goes on");
+    life.stop();
+}
+
+#[test]
 fn a_file_whose_one_time_has_come_stays_right() {
     let world = World::new("2026-03-03T08:30Z");
     world.write("tasks.d/once.toml", &task("[[trigger]]\nat = \"2026-03-03T09:00:00Z\""));

@@ -141,7 +141,7 @@ pub async fn what_was_running_goes_on_in_the_next_life(place: &impl Place) {
         save(&store, &spec(task, vec![]), noon()).await;
     }
     let killed = begin(&store, "killed", noon()).await;
-    store.append(killed.run.id, 0, &[started()], None, noon()).await.expect("appended");
+    store.append(killed.run.id, 0, &[started()], None, later(noon(), 40)).await.expect("appended");
     let stopped = begin(&store, "stopped", noon()).await;
     let facts = [started(), ow_model::Fact::Stopped { position: Position(0) }];
     store.interrupt_run(stopped.run.id, 0, &facts, 1234, noon()).await.expect("interrupted");
@@ -157,6 +157,7 @@ pub async fn what_was_running_goes_on_in_the_next_life(place: &impl Place) {
     let ids: Vec<_> = taken.iter().map(|taken| taken.run.id).collect();
     assert_eq!(ids, [killed.run.id, stopped.run.id], "the same runs, not new ones");
     assert_eq!((taken[0].journal.len(), taken[1].journal.len()), (1, 2));
+    assert_eq!(taken[0].run.ran_for_ms, 40_000, "as far as it is on record");
     assert_eq!(taken[1].run.ran_for_ms, 1234);
     let run = store.run(parked.run.id).await.expect("read").expect("kept");
     assert_eq!(run.state, RunState::Parked { items, holds: true }, "the same question stands");

@@ -232,6 +232,9 @@ pub async fn startup_fires_once_a_life(place: &impl Place) {
         save(&store, &spec("job", vec![Trigger::Startup]), noon()).await;
         store.begin_life(life, noon()).await.expect("begun");
         claim(&store, noon(), noon()).await;
+        assert_eq!(take(&store, noon()).await.len(), 0, "a file may have another definition by now");
+        store.fire_startup(life, noon()).await.expect("fired");
+        claim(&store, noon(), noon()).await;
         for taken in take(&store, noon()).await {
             assert_eq!(store.run_events(taken.run.id).await.expect("read")[0].payload.kind, "startup");
             end(&store, &taken, Outcome::Succeeded, noon()).await;

@@ -19,7 +19,7 @@ use super::sessions;
 use super::slots::missed_after_all;
 use super::stream::tell;
 use super::tasks;
-use super::view::{Source, View, micros};
+use super::view::{Source, View, micros, signed};
 use super::writer::Tx;
 use crate::{NewItem, Start, StoreError};
 
@@ -41,7 +41,6 @@ pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<
     }
     let interrupted = go_on(tx, now)?;
     outbox::begin_life(tx)?;
-    fire_startup(tx, life, now)?;
     tell(tx, EventType::OwdStarted, "owd", &json!({ "life": life, "epoch": epoch, "interrupted": interrupted }), now)?;
     Ok(Start { interrupted, last_seen, paused_all: paused_all(tx)?.is_some(), epoch })
 }
@@ -49,7 +48,12 @@ pub(crate) fn begin_life(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<
 /// Queues what stood in the middle; what was to be stopped is not begun again.
 fn go_on(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, StoreError> {
     let mut count = 0;
-    for row in in_states(tx, &["running", "interrupted"])? {
+    for mut row in in_states(tx, &["running", "interrupted"])? {
+        if row.run.state == RunState::Running {
+            row.run.ran_for_ms += ran_until_the_crash(tx, &row)?;
+            let ran_for_ms = row.run.ran_for_ms;
+            tx.change("UPDATE runs SET ran_for_ms = ?2 WHERE ord = ?1", params![row.run.order, signed(ran_for_ms)])?;
+        }
         match &row.stop_why {
             Some(why) => {
                 finish(tx, &row, &Outcome::Cancelled { why: why.clone() }, row.run.ran_for_ms, None, now)?;
@@ -59,6 +63,15 @@ fn go_on(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, StoreError> {
         count += 1;
     }
     Ok(count)
+}
+
+/// How long a run went on that nobody could interrupt: from when it was taken to the last that it wrote down. What it
+/// did after that is not known; without it a run that kills owd each time would never reach its limit.
+fn ran_until_the_crash(tx: &Tx<'_>, row: &RunRow) -> Result<u64, StoreError> {
+    let last: Option<i64> =
+        tx.value("SELECT at FROM journal WHERE run = ?1 ORDER BY seq DESC LIMIT 1", [row.run.order])?;
+    let ran = last.zip(row.taken_at).map_or(0, |(last, taken)| last.saturating_sub(micros(taken)) / 1000);
+    Ok(u64::try_from(ran).unwrap_or(0))
 }
 
 fn in_states(tx: &Tx<'_>, states: &[&'static str]) -> Result<Vec<RunRow>, StoreError> {
@@ -77,7 +90,7 @@ fn in_states(tx: &Tx<'_>, states: &[&'static str]) -> Result<Vec<RunRow>, StoreE
     Ok(rows)
 }
 
-fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), StoreError> {
+pub(crate) fn fire_startup(tx: &mut Tx<'_>, life: &str, now: Timestamp) -> Result<(), StoreError> {
     let waiting: Vec<i64> =
         tx.column("SELECT id FROM tasks WHERE has_startup = 1 AND state <> 'deleted' ORDER BY id", [])?;
     for task in waiting {
