@@ -212,9 +212,11 @@ impl Narrator {
                     say!("      {} inbox deny {}\n", self.owctl, item.id);
                 }
             }
-            "item.resolved" => say!("  Answered: {}", event.target),
-            "task.paused" => say!("  {} has failed too often in a row and is paused.", event.target),
-            _ => {}
+            _ => {
+                if let Some(line) = in_a_line(event) {
+                    say!("  {line}");
+                }
+            }
         }
         Ok(())
     }
@@ -262,6 +264,19 @@ fn is_question(kind: &ItemKind) -> bool {
     matches!(kind, ItemKind::Approval { .. } | ItemKind::Question { .. })
 }
 
+/// An event that is told in a line of its own.
+fn in_a_line(event: &StreamEvent) -> Option<String> {
+    let (_, name) = event.target.split_once(':')?;
+    match event.kind.as_str() {
+        "item.resolved" => Some(format!("Answered: {name}")),
+        "task.paused" if event.payload["reason"]["failures"].is_number() => {
+            Some(format!("{name} has failed too often in a row and is paused."))
+        }
+        "task.paused" => Some(format!("{name} is paused.")),
+        _ => None,
+    }
+}
+
 fn target_run(event: &StreamEvent) -> Option<RunId> {
     event.target.strip_prefix("run:")?.parse().ok()
 }
@@ -269,4 +284,27 @@ fn target_run(event: &StreamEvent) -> Option<RunId> {
 /// One line of a text for the terminal, without what could move its cursor.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().filter(|letter| !letter.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ow_model::PauseReason;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_told_by_the_name_of_what_it_is_about() {
+        let told = |kind: &str, target: &str, reason: &PauseReason| {
+            let at = "2026-03-03T12:00:00Z".parse().expect("an instant");
+            let payload = json!({ "reason": reason });
+            in_a_line(&StreamEvent { position: 1, at, kind: kind.into(), target: target.into(), payload })
+        };
+        let line = told("task.paused", "task:broken", &PauseReason::Failures(3));
+        assert_eq!(line.as_deref(), Some("broken has failed too often in a row and is paused."));
+        assert_eq!(told("task.paused", "task:disks", &PauseReason::Person).as_deref(), Some("disks is paused."));
+        let line = told("item.resolved", "item:7k2m9q4r8t0v3x5z", &PauseReason::Person);
+        assert_eq!(line.as_deref(), Some("Answered: 7k2m9q4r8t0v3x5z"));
+        assert_eq!(told("run.queued", "run:7k2m9q4r8t0v3x5z", &PauseReason::Person), None);
+    }
 }

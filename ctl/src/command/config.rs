@@ -70,12 +70,13 @@ impl Check {
             } else {
                 format!("{} is not there: the defaults are in effect", file.display())
             };
-            let mut text = format!(
-                "{}; so are {} task files in {}.",
-                escape::line(&file),
-                checked.tasks,
-                escape::line(&tasks_dir.display().to_string())
-            );
+            let folder = tasks_dir.display();
+            let tasks = match checked.tasks {
+                0 => format!("there is no task file in {folder}"),
+                1 => format!("the one task file in {folder} is good"),
+                many => format!("the {many} task files in {folder} are good"),
+            };
+            let mut text = format!("{}; {}.", escape::line(&file), escape::line(&tasks));
             for warning in &warnings {
                 put!(text, "\nwarning: {}", escape::line(warning));
             }

@@ -59,6 +59,13 @@ fn the_readme_tells_what_works() {
                         .output()
                         .expect("a shell");
                     let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                    if line.starts_with("owctl task run --plan") {
+                        // In a home that holds nothing yet, as a new person's does.
+                        let plan = String::from_utf8_lossy(&output.stdout);
+                        assert!(!home.join("reports").exists(), "the home is empty");
+                        assert!(plan.contains("step 1 shell  allow"), "{plan}");
+                        assert!(plan.contains("step 2 write_file  ask") && plan.contains("1 of 2 steps"), "{plan}");
+                    }
                     assert!(output.status.success(), "{line}: {told}{}", String::from_utf8_lossy(&output.stdout));
                     ran += 1;
                 }
