@@ -21,7 +21,7 @@ pub(crate) struct Clock {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Asked {
     Instant(Timestamp),
-    Day { from: Timestamp, until: Timestamp },
+    Day { day: Date, from: Timestamp, until: Timestamp },
 }
 
 /// Which way from now a bare span such as `2h` counts.
@@ -57,6 +57,11 @@ impl Clock {
 
     pub(crate) fn when_or(&self, text: Option<&str>, none: &str) -> String {
         text.map_or_else(|| none.to_owned(), |text| self.when(text))
+    }
+
+    /// The name of the person's zone; `local time` where the system does not tell one.
+    pub(crate) fn zone_name(&self) -> &str {
+        self.zone().iana_name().unwrap_or("local time")
     }
 
     /// Without the relative part.
@@ -143,7 +148,7 @@ impl Clock {
 
     fn whole(&self, day: Date) -> Option<Asked> {
         let next = day.checked_add(1.day()).ok()?;
-        Some(Asked::Day { from: self.at(day.into())?, until: self.at(next.into())? })
+        Some(Asked::Day { day, from: self.at(day.into())?, until: self.at(next.into())? })
     }
 
     fn at(&self, local: DateTime) -> Option<Timestamp> {
@@ -233,7 +238,11 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(clock.read(text, Toward::Past), Ok(Asked::Instant(want.parse().unwrap())), "{text}");
         }
-        let day = |from: &str, until: &str| Asked::Day { from: from.parse().unwrap(), until: until.parse().unwrap() };
+        let day = |from: &str, until: &str| {
+            let from: Timestamp = from.parse().unwrap();
+            let day = from.to_zoned(clock.zone().clone()).date();
+            Asked::Day { day, from, until: until.parse().unwrap() }
+        };
         assert_eq!(clock.read("yesterday", Toward::Past), Ok(day("2026-03-06T23:00:00Z", "2026-03-07T23:00:00Z")));
         // The day of the clock change has 23 hours.
         assert_eq!(clock.read("2026-03-29", Toward::Past), Ok(day("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z")));

@@ -34,8 +34,9 @@ impl Forecast {
         let from = self.from.as_deref().map(|text| beginning(text, context.clock())).transpose()?;
         let until = self.until.as_deref().map(|text| context.clock().read_instant(text, Toward::Future)).transpose()?;
         if let (Some(from), Some(until)) = (from, until)
-            && from > until
+            && from >= until
         {
+            let [from, until] = [&self.from, &self.until].map(|text| text.as_deref().unwrap_or_default());
             return Err(Failure::usage(format!("--from {from} is later than --until {until}"))
                 .hint("name the earlier time with --from"));
         }

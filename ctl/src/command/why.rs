@@ -35,10 +35,8 @@ impl Why {
                 // A time on the wall is the wall's of the task.
                 Asked::Instant(_) if is_local(text) => query.at = Some(text.trim().to_owned()),
                 Asked::Instant(at) => query.at = Some(at.to_string()),
-                Asked::Day { from, until } => {
-                    query.from = Some(from.to_string());
-                    query.until = Some(until.to_string());
-                }
+                // And a day is a day there.
+                Asked::Day { day, .. } => query.at = Some(day.to_string()),
             }
         }
         let why = context.with_daemon(async |owd| Ok(owd.why(&self.task, &query).await?))?;
@@ -58,16 +56,19 @@ fn is_local(text: &str) -> bool {
 
 fn in_words(why: &WhyView, clock: &Clock, out: Out) -> String {
     let mut text = format!("{}\n", escape::block(&why.answer));
+    if !why.records.is_empty() || why.next_due.is_some() {
+        // The answer is told in the task's zone.
+        put!(text, "\nBy your own clock ({}):\n", clock.zone_name());
+    }
     if !why.records.is_empty() {
         let mut table = Table::new(out, &["SLOT", "BECAME", "WHY", "RUN"]);
         for record in &why.records {
             table.row(cells(record, clock));
         }
-        text.push('\n');
         text.push_str(&table.show());
     }
     if let Some(next) = &why.next_due {
-        put!(text, "\nnext: {}\n", clock.when(next));
+        put!(text, "next: {}\n", clock.when(next));
     }
     text
 }
@@ -128,10 +129,10 @@ mod tests {
         expect![[r"
             It ran at 06:00 as planned.
 
+            By your own clock (UTC):
             SLOT                                                  BECAME  WHY                  RUN
             2026-03-05 06:00:00 .. 2026-03-07 06:00:00 (3 slots)  missed  owd was not running  -
             2026-03-08 06:00:00                                   fired   -                    4k7q succeeded
-
             next: 2026-03-09 06:00:00 (in 18 h)
         "]]
         .assert_eq(&in_words(&why, &clock, out));

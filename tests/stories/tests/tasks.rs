@@ -103,6 +103,14 @@ fn why_and_forecast_read_times_and_days_as_they_are_meant() {
     let step = "[[step]]\ntool = \"notify\"\nargs = { title = \"x\", text = \"y\" }\n";
     scratch.task("gap", &format!("timezone = \"America/New_York\"\n[[trigger]]\nat = \"2037-03-08T02:30:00\"\n{step}"));
     let owd = scratch.start();
+    // The day of the task's zone, which has begun elsewhere long before.
+    scratch
+        .task("early", &format!("timezone = \"Pacific/Auckland\"\n[[trigger]]\nat = \"2037-03-08T00:30:00\"\n{step}"));
+    owd.owctl.ok(&["reload"]);
+    let day = owd.owctl.ok(&["why", "early", "2037-03-08"]);
+    assert!(day.contains("2037-03-08 00:30 is still to come"), "{day}");
+    let before = owd.owctl.ok(&["why", "early", "2037-03-07"]);
+    assert!(before.contains("No slot is due from"), "{before}");
     for time in ["2037-03-08 02:30", "2037-03-08"] {
         let why = owd.owctl.ok(&["why", "gap", time]);
         assert!(why.contains("2037-03-08 03:00 is still to come"), "{time}: {why}");
@@ -114,6 +122,8 @@ fn why_and_forecast_read_times_and_days_as_they_are_meant() {
     let turned = owd.owctl.run(&["forecast", "--from", "2037-03-08", "--until", "2037-03-01"]);
     assert_eq!(turned.code, 2, "{}", turned.stderr);
     assert!(turned.stderr.contains("is later than --until"), "{}", turned.stderr);
+    let day_before = owd.owctl.run(&["forecast", "--from", "2037-03-08", "--until", "2037-03-07"]);
+    assert_eq!(day_before.code, 2, "an empty list would say that nothing is due: {}", day_before.stdout);
 }
 
 #[test]

@@ -44,6 +44,9 @@ pub(super) async fn why(
     let now = api.control.now();
     let zone = TimeZone::get(&task.spec.timezone.0).unwrap_or(TimeZone::UTC);
     let (question, records) = match (at, from, until) {
+        (Some(at), None, None) if let Some((from, until)) = whole_day(&at, &zone) => {
+            (Question::Within { from, until }, api.store.slots(task.id, from, until, limit).await?)
+        }
         (Some(at), None, None) => {
             let at = moment(&at, &zone, now)?;
             (Question::At { from: at.0, until: at.1 }, api.store.slots(task.id, at.0, at.1, limit).await?)
@@ -97,6 +100,13 @@ pub(super) async fn why(
         .map(|Told { record, run, .. }| slot_view(record, run.as_ref().map(|run| run.state.word().into())))
         .collect();
     Ok(Answer(WhyView { task: name.to_string(), answer, records, next_due: task.next_due.map(|at| at.to_string()) }))
+}
+
+/// From the beginning to the end of a day on the task's clocks; none where a time is given.
+fn whole_day(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let day = text.parse::<civil::Date>().ok().filter(|day| day.to_string() == text)?;
+    let begins = |day: civil::Date| day.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp());
+    Some((begins(day)?, begins(day.tomorrow().ok()?)?))
 }
 
 /// The instants that a person means: one, or the whole minute if no seconds are given. A time without a zone is
