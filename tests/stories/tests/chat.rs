@@ -134,21 +134,28 @@ fn the_exit_code_is_true_to_the_turn() {
 
 #[test]
 fn all_events_are_told_in_json() {
-    let model = ModelServer::start();
-    model.push(ModelReply::text("One two three."));
+    let (model, gate) = (ModelServer::start(), Gate::new());
+    let text = "One two three. ".repeat(20);
+    model.push(ModelResponse::from(ModelReply::text(&text).in_pieces(5)).wait_after(3000, &gate));
     let scratch = with_model(&model);
     let owd = scratch.start();
-    let answer = chat(&owd, &scratch, &["--json", "-p", "count"], None);
-    assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let events: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().expect("a kind")).collect();
-    assert!(kinds.contains(&"text") && kinds.contains(&"state"), "{kinds:?}");
-    let streamed: String = events
-        .iter()
-        .filter(|event| event["event"] == "text")
-        .map(|event| event["data"]["text"].as_str().expect("a text"))
-        .collect();
-    assert_eq!(streamed, "One two three.");
+    let told = scratch.path().join("told");
+    let mut command = owd.owctl.command(&["chat", "--json", "-p", "count"]);
+    command.current_dir(scratch.work()).stdin(Stdio::null()).stdout(fs::File::create(&told).expect("a file"));
+    let mut chat = command.spawn().expect("owctl");
+    until("the beginning is told while the rest is awaited", || {
+        let told = fs::read_to_string(&told).expect("what was told");
+        told.contains(r#""event":"text""#).then_some(())
+    });
+    gate.open();
+    assert!(chat.wait().expect("it ends").success());
+    let told = fs::read_to_string(&told).expect("what was told");
+    let events: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(events.iter().any(|event| event["event"] == "state"), "{told}");
+    // What is in the history already is told by the message alone.
+    let streamed = streamed(&events);
+    assert!(!streamed.is_empty() && text.starts_with(&streamed), "{streamed}");
+    assert_eq!(said(&events), [&text[..]]);
     let last = &events.last().expect("some")["data"];
     assert_eq!((&last["kind"], &last["outcome"]), (&json!("turn-ended"), &json!("completed")));
 }
@@ -168,8 +175,21 @@ fn what_a_sub_agent_says_and_does_is_not_shown_as_the_session_s_own() {
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     assert!(!answer.stdout.contains("Let me look.") && !answer.stdout.contains("read_file"), "{}", answer.stdout);
     let events: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let text = events.iter().filter(|event| event["event"] == "text");
-    assert_eq!(text.filter_map(|event| event["data"]["text"].as_str()).collect::<String>(), "Plum.");
+    let streamed = streamed(&events);
+    assert!("Plum.".starts_with(&streamed), "{streamed}");
+    assert_eq!(said(&events).last().map(String::as_str), Some("Plum."));
+}
+
+/// What was told of the model's text while it came.
+fn streamed(events: &[Value]) -> String {
+    let pieces = events.iter().filter(|event| event["event"] == "text");
+    pieces.map(|event| event["data"]["text"].as_str().expect("a text")).collect()
+}
+
+/// The agent's messages of the history.
+fn said(events: &[Value]) -> Vec<String> {
+    let messages = events.iter().filter(|event| event["event"] == "message" && event["data"]["kind"] == "assistant");
+    messages.map(|event| event["data"]["text"].as_str().expect("a text").to_owned()).collect()
 }
 
 /// Opens a chat in the scratch's working folder by the API, and says this.
