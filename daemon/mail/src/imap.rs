@@ -175,8 +175,8 @@ impl Session {
         self.search(&format!("SINCE {day}")).await
     }
 
-    /// The numbers of the mails that the server got after that second.
-    pub(crate) async fn arrived_after(&mut self, at: Timestamp) -> Result<Vec<u32>, ImapError> {
+    /// The numbers of the mails that the server got in that second or later: it tells whole seconds.
+    pub(crate) async fn arrived_from(&mut self, at: Timestamp) -> Result<Vec<u32>, ImapError> {
         /// Mails that are asked about at once: a command has its length.
         const AT_ONCE: usize = 500;
         // Days begin elsewhere at other times.
@@ -187,7 +187,7 @@ impl Session {
             let line = format!("UID FETCH {numbers} (UID INTERNALDATE)");
             for frame in self.ask_of_mails("UID FETCH", &line, MAIL).await? {
                 if let Frame::Fetched(Fetched { uid: Some(uid), arrived: Some(when), .. }) = frame
-                    && when.as_second() > at.as_second()
+                    && when.as_second() >= at.as_second()
                     && found.binary_search(&uid).is_ok()
                 {
                     arrived.push(uid);

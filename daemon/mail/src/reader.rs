@@ -129,7 +129,7 @@ impl MailboxReader {
                 progress.found_all(&found, next);
             }
             Look::Arrived(at) => {
-                let found = session.arrived_after(at).await?;
+                let found = session.arrived_from(at).await?;
                 progress.found_all(&found, next);
             }
         }
